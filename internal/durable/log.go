@@ -1,0 +1,311 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// A Log is an append-only file of lines, shared by all callers of a process and by all
+// processes that open it. Appending takes the lock on the file, checks that the file is still
+// the one under its name, reads and checks the last line, writes the lines of everybody who
+// waits, and syncs once. Nothing about the file is remembered from one batch to the next.
+//
+// S is what a line needs to know of the lines before it, such as the hash of the last one.
+// A Log is safe for concurrent use.
+type Log[S any] struct {
+	fsys     FS
+	path     string
+	format   Format[S]
+	lockWait time.Duration
+
+	mu      sync.Mutex // guards the fields below
+	queue   []*request[S]
+	later   []Line[S]
+	leading bool
+	end     int64
+
+	// The leader alone uses the fields below.
+	file   File
+	buf    []byte
+	broken error
+}
+
+// Format says what the lines of a Log mean.
+type Format[S any] struct {
+	// Start is the state before the first line.
+	Start S
+	// Next checks a line, without its newline, and returns the state after it.
+	// Where prev is nil the state before it is unknown and only the line itself is checked.
+	Next func(prev *S, line []byte) (S, error)
+	// Note returns a line that tells of a torn tail, or nil where none is wanted.
+	Note func(Torn) Line[S]
+}
+
+// A Line appends itself, newline included, to dst and moves the state on.
+type Line[S any] func(dst []byte, state *S) []byte
+
+// Torn is a tail that a dying writer left behind: bytes after the last newline that are no
+// whole line. They were moved to the file Aside.
+type Torn struct {
+	Aside string // base name, in the log's own folder
+	Bytes int64
+}
+
+// request is one caller's wish: to look at the file, or to add a line to it.
+type request[S any] struct {
+	line Line[S]
+	view func(r io.ReaderAt, end int64) error
+	end  int64
+	err  error
+	turn chan bool // true: lead the next batch; false: the wish was served
+}
+
+const (
+	maxBatch    = 1024
+	keepBuffer  = 1 << 20
+	defaultWait = 10 * time.Second
+)
+
+// OpenLog opens the log at path, making it durably if it does not exist.
+// It does not look at the lines: Append and View do, each time.
+func OpenLog[S any](fsys FS, path string, format Format[S]) (*Log[S], error) {
+	file, err := openOrCreate(fsys, path)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return &Log[S]{fsys: fsys, path: path, format: format, file: file, lockWait: defaultWait}, nil
+}
+
+func openOrCreate(fsys FS, path string) (File, error) {
+	file, err := fsys.Open(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
+	file, err = fsys.Create(path)
+	if errors.Is(err, fs.ErrExist) {
+		return fsys.Open(path) // a peer was quicker
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := fsys.SyncDir(filepath.Dir(path)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// Append adds a line and returns the file's size after it. When it returns nil the line is
+// durable. After an error the line is not in the file, except that after a failed sync nobody
+// can know: then the log refuses everything until it is opened anew.
+func (l *Log[S]) Append(line Line[S]) (end int64, err error) {
+	r := &request[S]{line: line, turn: make(chan bool, 1)}
+	l.serve(r)
+	return r.end, r.err
+}
+
+// AppendLater adds a line to whichever batch comes next, or to the one that Close makes.
+// A crash may lose it: it is for hints.
+func (l *Log[S]) AppendLater(line Line[S]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.later = append(l.later, line)
+}
+
+// View calls view with the file under the lock, after its tail was checked and mended.
+// Whole lines end at end. A nil view only makes the checks.
+func (l *Log[S]) View(view func(r io.ReaderAt, end int64) error) error {
+	if view == nil {
+		view = func(io.ReaderAt, int64) error { return nil }
+	}
+	r := &request[S]{view: view, turn: make(chan bool, 1)}
+	l.serve(r)
+	return r.err
+}
+
+// GrownPast reports whether the file is longer than end. It takes no lock, so what was added may
+// not be whole yet; nobody takes away what View once showed.
+func (l *Log[S]) GrownPast(end int64) (bool, error) {
+	size, err := l.file.Size()
+	if err != nil {
+		return false, fmt.Errorf("sizing %s: %w", l.path, err)
+	}
+	return size > end, nil
+}
+
+// End is where the whole lines ended when this process last looked; the file may have grown since.
+func (l *Log[S]) End() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
+// Close writes what was left for later and closes the file. It must be the last call.
+func (l *Log[S]) Close() error {
+	l.mu.Lock()
+	rest := l.later
+	l.later = nil
+	l.mu.Unlock()
+	var err error
+	if len(rest) > 0 {
+		_, err = l.Append(func(dst []byte, state *S) []byte {
+			for _, line := range rest {
+				dst = line(dst, state)
+			}
+			return dst
+		})
+	}
+	return errors.Join(err, l.file.Close())
+}
+
+// serve puts r into the queue and returns when it was served. One caller at a time leads: it
+// commits all that is queued, then gives the lead to the first that came meanwhile. So there is
+// no goroutine to feed, no timer, and a lone caller waits for nobody.
+func (l *Log[S]) serve(r *request[S]) {
+	l.mu.Lock()
+	l.queue = append(l.queue, r)
+	if l.leading {
+		l.mu.Unlock()
+		if lead := <-r.turn; !lead {
+			return
+		}
+		l.mu.Lock()
+	}
+	l.leading = true
+	batch, later := l.take()
+	l.mu.Unlock()
+
+	l.commit(batch, later)
+
+	l.mu.Lock()
+	if len(l.queue) > 0 {
+		l.queue[0].turn <- true
+	} else {
+		l.leading = false
+	}
+	l.mu.Unlock()
+	for _, served := range batch {
+		if served != r {
+			served.turn <- false
+		}
+	}
+}
+
+func (l *Log[S]) take() (batch []*request[S], later []Line[S]) {
+	n := min(len(l.queue), maxBatch)
+	batch, l.queue = l.queue[:n:n], l.queue[n:]
+	for _, r := range batch {
+		if r.line != nil {
+			later, l.later = l.later, nil
+			break
+		}
+	}
+	return batch, later
+}
+
+func (l *Log[S]) commit(batch []*request[S], later []Line[S]) {
+	if err := l.commitLocked(batch, later); err != nil {
+		for _, r := range batch {
+			if r.err == nil {
+				r.err = err
+			}
+		}
+	}
+}
+
+func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
+	if l.broken != nil {
+		return l.broken
+	}
+	if err := l.lock(); err != nil {
+		return fmt.Errorf("locking %s: %w", l.path, err)
+	}
+	defer l.file.Unlock()
+	if same, err := l.file.Is(l.path); err != nil {
+		return fmt.Errorf("looking at %s: %w", l.path, err)
+	} else if !same {
+		return fmt.Errorf("%s: %w", l.path, ErrReplaced)
+	}
+	tail, err := l.mendedTail()
+	if err != nil {
+		return err
+	}
+	if err := l.write(tail, batch, later); err != nil {
+		return err
+	}
+	for _, r := range batch {
+		if r.view != nil {
+			r.err = r.view(l.file, tail.end)
+		}
+	}
+	return nil
+}
+
+// write builds the lines of a batch behind the tail and makes them durable.
+func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error {
+	buf, state := l.buf[:0], tail.state
+	if tail.note != nil {
+		buf = tail.note(buf, &state)
+	}
+	for _, line := range later {
+		buf = line(buf, &state)
+	}
+	for _, r := range batch {
+		if r.line != nil {
+			buf = r.line(buf, &state)
+			r.end = tail.end + int64(len(buf))
+		}
+	}
+	if cap(buf) <= keepBuffer {
+		l.buf = buf
+	}
+	if len(buf) > 0 || tail.touched {
+		if err := l.put(buf, tail.end); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	l.end = tail.end + int64(len(buf))
+	l.mu.Unlock()
+	return nil
+}
+
+// put writes buf at end and syncs. What could not be written is cut off again. A failed sync
+// leaves unknown what is on the disk (the kernel may call the page clean and lose it), so
+// nothing may be built upon it by this process.
+func (l *Log[S]) put(buf []byte, end int64) error {
+	if _, err := l.file.WriteAt(buf, end); err != nil {
+		if cutErr := l.file.Truncate(end); cutErr != nil {
+			l.broken = fmt.Errorf("%s: %w: half a line could not be taken back: %w", l.path, ErrBroken, cutErr)
+		}
+		return fmt.Errorf("writing %s: %w", l.path, err)
+	}
+	if err := l.file.Sync(); err != nil {
+		l.broken = fmt.Errorf("%s: %w: a sync failed: %w", l.path, ErrBroken, err)
+		l.file.Truncate(end) // so that no peer builds upon it either; it may fail, and then the tail is checked by whoever comes next
+		return fmt.Errorf("syncing %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// lock waits for the lock on the file for a bounded time: a stopped peer must not stop us for ever.
+func (l *Log[S]) lock() error {
+	wait := 10 * time.Microsecond
+	var waited time.Duration
+	for {
+		locked, err := l.file.TryLock()
+		if locked || err != nil {
+			return err
+		}
+		if waited >= l.lockWait {
+			return fmt.Errorf("%w (waited %v); see whether a process that uses it is stopped", ErrLocked, l.lockWait)
+		}
+		time.Sleep(wait)
+		waited += wait
+		wait = min(2*wait, time.Millisecond)
+	}
+}

@@ -1,0 +1,95 @@
+package durable
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"sort"
+)
+
+// OS is the machine's own file system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
+
+func (osFS) Open(name string) (File, error) { return openOS(name, os.O_RDWR) }
+
+func (osFS) OpenRead(name string) (File, error) { return openOS(name, os.O_RDONLY) }
+
+func (osFS) Create(name string) (File, error) {
+	return openOS(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+}
+
+func (osFS) Link(oldname, newname string) error { return os.Link(oldname, newname) }
+
+func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, newname) }
+
+func (osFS) Remove(name string) error { return os.Remove(name) }
+
+func (osFS) Names(dir string) ([]string, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	sort.Strings(names)
+	return names, err
+}
+
+func (osFS) SyncDir(dir string) error { return syncDir(dir) }
+
+func openOS(name string, flag int) (File, error) {
+	f, err := os.OpenFile(name, flag|openNoFollow, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f osFile) Sync() error { return fdatasync(f.File) }
+
+func (f osFile) SyncAll() error { return f.File.Sync() }
+
+func (f osFile) Is(name string) (bool, error) {
+	now, err := os.Lstat(name)
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	open, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(open, now), nil
+}
+
+// OpenDir makes dir, if need be, and checks that state may be kept there: a real folder
+// (no symbolic link) of our own that nobody else can write to.
+func OpenDir(dir string) error {
+	if err := OS.MkdirAll(dir); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("is a symbolic link or a file; name the folder itself")}
+	}
+	return ownDir(dir, info)
+}

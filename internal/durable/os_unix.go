@@ -1,0 +1,78 @@
+//go:build linux || darwin
+
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+const openNoFollow = syscall.O_NOFOLLOW
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+func ownDir(dir string, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("%s can be written to by others; chmod 700 it or choose another folder", dir)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d, not to us; choose a folder of your own", dir, st.Uid)
+	}
+	return nil
+}
+
+func (f osFile) TryLock() (bool, error) { return f.flock(syscall.LOCK_EX) }
+
+func (f osFile) TryLockShared() (bool, error) { return f.flock(syscall.LOCK_SH) }
+
+func (f osFile) Unlock() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+func (f osFile) flock(how int) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		default:
+			return false, os.NewSyscallError("flock", err)
+		}
+	}
+}
+
+// Byte locks are open-file-description locks: unlike fcntl's classic ones they are not lost
+// when some other part of the process closes the same file.
+func (f osFile) TryLockByte(offset int64) (bool, error) {
+	err := f.lockByte(syscall.F_WRLCK, offset)
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return false, nil
+	}
+	return err == nil, os.NewSyscallError("fcntl", err)
+}
+
+func (f osFile) UnlockByte(offset int64) error {
+	return os.NewSyscallError("fcntl", f.lockByte(syscall.F_UNLCK, offset))
+}
+
+func (f osFile) lockByte(kind int16, offset int64) error {
+	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: offset, Len: 1}
+	for {
+		err := syscall.FcntlFlock(f.Fd(), ofdSetLock, &lock)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}

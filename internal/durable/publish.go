@@ -1,0 +1,123 @@
+package durable
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// ErrUncertain says that a file may or may not have been published: whoever needs to know must look.
+var ErrUncertain = errors.New("it is not known whether the file was published")
+
+const tempPrefix = ".tmp-"
+
+// Publish makes dir/name hold data, whole and durable, or not at all: a temporary file, fsync,
+// a link that fails where the name is taken, fsync of dir. beforeLink, if not nil, runs when the
+// data is durable and the name is not there yet; its error stops the publication.
+//
+// ErrExists means that the name was taken (its content may be anything), ErrUncertain that the
+// failure came at or after the link. After any other error nothing was published.
+func Publish(fsys FS, dir, name string, data []byte, beforeLink func() error) error {
+	temp, f, err := createTemp(fsys, dir)
+	if err != nil {
+		return fmt.Errorf("creating a temporary file: %w", err)
+	}
+	defer f.Close() // the lock tells a sweeping peer that we live
+	if err := fill(f, data, beforeLink); err != nil {
+		return errors.Join(err, fsys.Remove(temp))
+	}
+	linkErr := fsys.Link(temp, filepath.Join(dir, name))
+	fsys.Remove(temp) // a name that stays is litter for Sweep, not a failure
+	switch {
+	case errors.Is(linkErr, fs.ErrExist):
+		return fmt.Errorf("publishing %s: %w", name, ErrExists)
+	case linkErr != nil:
+		return fmt.Errorf("publishing %s: %w: %w", name, ErrUncertain, linkErr)
+	}
+	if err := fsys.SyncDir(dir); err != nil {
+		return fmt.Errorf("publishing %s: %w: %w", name, ErrUncertain, err)
+	}
+	return nil
+}
+
+func fill(f File, data []byte, beforeLink func() error) error {
+	if _, err := f.WriteAt(data, 0); err != nil {
+		return fmt.Errorf("writing a temporary file: %w", err)
+	}
+	if err := f.SyncAll(); err != nil {
+		return fmt.Errorf("syncing a temporary file: %w", err)
+	}
+	if beforeLink != nil {
+		return beforeLink()
+	}
+	return nil
+}
+
+// createTemp makes a temporary file and locks it. A sweeping peer may come between the two and
+// take the file away; then there is another name to try.
+func createTemp(fsys FS, dir string) (string, File, error) {
+	for range 10 {
+		temp := filepath.Join(dir, tempPrefix+RandomID())
+		f, err := fsys.Create(temp)
+		if err != nil {
+			return "", nil, err
+		}
+		if locked, err := f.TryLock(); err != nil {
+			return "", nil, errors.Join(err, f.Close(), fsys.Remove(temp))
+		} else if locked {
+			if mine, err := f.Is(temp); err == nil && mine {
+				return temp, f, nil
+			}
+		}
+		f.Close()
+	}
+	return "", nil, fmt.Errorf("%s: every temporary file was taken away at once", dir)
+}
+
+// Sweep removes the temporary files in dir whose process is dead.
+func Sweep(fsys FS, dir string) error {
+	names, err := fsys.Names(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, tempPrefix) {
+			if _, err := RemoveIfDead(fsys, filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// RemoveIfDead removes a file that no living process holds locked, and reports whether it did.
+// A file that is gone already counts as removed.
+func RemoveIfDead(fsys FS, name string) (bool, error) {
+	f, err := fsys.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	locked, err := f.TryLock()
+	if err != nil || !locked {
+		return false, err
+	}
+	if err := fsys.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, nil
+}
+
+// RandomID is 16 hex digits that nobody else has.
+func RandomID() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails: crypto/rand
+	return hex.EncodeToString(b[:])
+}
