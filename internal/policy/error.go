@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"sallyport/internal/canon"
+)
+
+// Error is a policy file that cannot be used.
+type Error struct {
+	File string // as given to Parse
+	Line int    // from 1
+	Col  int    // from 1, in characters (Unicode code points)
+	Msg  string // what is wrong
+	Hint string // what to try; may be empty
+}
+
+// Error returns the place and what is wrong there; the hint is left for the caller to show.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
+}
+
+// errorAt blames a value.
+func (d document) errorAt(v canon.Value, msg, hint string) error {
+	return d.errorAtOffset(d.offset(v), msg, hint)
+}
+
+// errorAtKey blames the key of a member by the member's value.
+func (d document) errorAtKey(v canon.Value, msg, hint string) error {
+	return d.errorAtOffset(d.keyOffset(v), msg, hint)
+}
+
+// errorAtOffset blames the byte at offset; the end of the text is the place of what is missing there.
+func (d document) errorAtOffset(offset int, msg, hint string) error {
+	before := d.text[:min(max(offset, 0), len(d.text))]
+	lineStart := bytes.LastIndexByte(before, '\n') + 1
+	return &Error{
+		File: d.name,
+		Line: bytes.Count(before, []byte("\n")) + 1,
+		Col:  utf8.RuneCount(before[lineStart:]) + 1,
+		Msg:  msg,
+		Hint: hint,
+	}
+}
+
+// unknown blames a key that is not one of the known ones and says which one may be meant.
+func (d document) unknown(what, key string, v canon.Value, known []string) error {
+	hint := "known here: " + strings.Join(known, ", ")
+	if meant := nearest(key, known); meant != "" {
+		hint = fmt.Sprintf("did you mean %q?", meant)
+	}
+	return d.errorAtKey(v, fmt.Sprintf("unknown %s %q", what, key), hint)
+}
+
+// offset returns where in the text a value begins. A value is a part of the text, so its first byte is found by identity;
+// this walks the text once, for the one error that ends the reading.
+func (d document) offset(v canon.Value) int {
+	part := v.Bytes()
+	for i := range d.text {
+		if len(part) > 0 && &d.text[i] == &part[0] {
+			return i
+		}
+	}
+	return 0
+}
+
+// keyOffset returns where the key of the member with that value begins. Going back from the value, the key ends at the
+// nearest quote, and begins at the next one that no backslash escapes.
+func (d document) keyOffset(v canon.Value) int {
+	for i := bytes.LastIndexByte(d.text[:d.offset(v)], '"') - 1; i > 0; i-- {
+		if d.text[i] == '"' && d.text[i-1] != '\\' {
+			return i
+		}
+	}
+	return 0
+}
+
+// nearest returns the known word that a misspelt one most likely means, or "" where none is near: at most a third of the
+// word's letters may differ. Case does not count as a difference.
+func nearest(word string, known []string) string {
+	best, least := "", max(len(word)/3, 1)+1
+	for _, candidate := range known {
+		if n := editDistance(strings.ToLower(word), candidate); n < least {
+			best, least = candidate, n
+		}
+	}
+	return best
+}
+
+// editDistance returns how many letters must be inserted, removed or replaced to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1) // from the part of a that was read to each beginning of b
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			above := row[j+1]
+			if a[i] == b[j] {
+				row[j+1] = diagonal
+			} else {
+				row[j+1] = 1 + min(diagonal, above, row[j])
+			}
+			diagonal = above
+		}
+	}
+	return row[len(b)]
+}
