@@ -1,0 +1,146 @@
+// Package ledger keeps what was decided: an append-only file of records, each a line of
+// canonical JSON that holds the SHA-256 of the line before, so that an edit, a lost line or a
+// foreign one shows. Several processes may append to one file, and programs in other languages
+// too (docs/reference/ledger.md has the format).
+//
+// A record for which [Ledger.Append] returned nil is on the disk. [Verify] checks a whole file.
+// Whether a decision is recorded before or after its effect is the gate's business.
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/durable"
+)
+
+// FileName is the ledger's name in its folder.
+const FileName = "ledger.jsonl"
+
+// Ledger is an open ledger. It is safe for concurrent use.
+type Ledger struct {
+	log *durable.Log[hash]
+	now func() time.Time
+
+	refusal error // not nil: there is no file
+}
+
+// Open opens the ledger in dir and makes it if need be.
+func Open(fsys durable.FS, dir string) (*Ledger, error) {
+	l := &Ledger{now: time.Now}
+	log, err := durable.OpenLog(fsys, filepath.Join(dir, FileName), durable.Format[hash]{
+		Start: genesis,
+		Next:  link,
+		Note:  l.noteTorn,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	l.log = log
+	return l, nil
+}
+
+// Refusing returns a ledger that takes no record, for the reason given: no ledger, no call.
+func Refusing(why error) *Ledger { return &Ledger{refusal: why} }
+
+// Append adds a record, stamped with the time, and returns when it is durable.
+func (l *Ledger) Append(r *Record) error {
+	return l.append(r.encode())
+}
+
+// AppendRecovered adds the record of a body that was kept from before a crash, marked as recovered.
+func (l *Ledger) AppendRecovered(body []byte) error {
+	e, err := recoveredEntry(body)
+	if err != nil {
+		return err
+	}
+	return l.append(e)
+}
+
+func (l *Ledger) append(e entry) error {
+	if l.refusal != nil {
+		return l.refusal
+	}
+	_, err := l.log.Append(l.line(e))
+	return err
+}
+
+// line makes a record's line. All but the hash was spelt by the caller, in parallel with others.
+func (l *Ledger) line(e entry) durable.Line[hash] {
+	return func(dst []byte, prev *hash) []byte {
+		dst, *prev = e.appendTo(dst, *prev, l.now().UnixNano())
+		return dst
+	}
+}
+
+func (l *Ledger) noteTorn(torn durable.Torn) durable.Line[hash] {
+	note := &Record{
+		RequestID: Missing,
+		Method:    "ledger/recover",
+		Name:      FileName,
+		Decision:  "allow",
+		Outcome:   Observed,
+		Principal: "local",
+		Recovered: true,
+		TornFile:  torn.Aside,
+		TornBytes: torn.Bytes,
+	}
+	return l.line(note.encode())
+}
+
+// Ready reports why a record could not be appended now: the file was removed, replaced or
+// tampered with, an earlier sync failed. It writes nothing, unless there is a torn tail to mend.
+func (l *Ledger) Ready() error { return l.view(nil) }
+
+func (l *Ledger) view(view func(r io.ReaderAt, end int64) error) error {
+	if l.refusal != nil {
+		return l.refusal
+	}
+	return l.log.View(view)
+}
+
+// End is an offset that no record appended from now on will begin before.
+func (l *Ledger) End() int64 {
+	if l.refusal != nil {
+		return 0
+	}
+	return l.log.End()
+}
+
+// Holds reports whether the records from an offset on, which End gave earlier, hold an attempt's
+// outcome. It is an error for the ledger to be shorter than that: records were lost.
+func (l *Ledger) Holds(attempt string, outcome Outcome, from int64) (bool, error) {
+	found := false
+	err := l.view(func(r io.ReaderAt, end int64) error {
+		if from > end {
+			return fmt.Errorf("the ledger ends at byte %d, but it was at %d before: records were lost", end, from)
+		}
+		// In a string a quote is escaped, so these can only be members of the line or of an object in it.
+		wantAttempt := canon.AppendString([]byte(`"attempt":`), attempt)
+		wantOutcome := canon.AppendString([]byte(`"outcome":`), string(outcome))
+		return eachLine(io.NewSectionReader(r, from, end-from), func(line []byte) error {
+			if bytes.Contains(line, wantAttempt) && bytes.Contains(line, wantOutcome) {
+				found = true
+				return errStop
+			}
+			return nil
+		})
+	})
+	return found, err
+}
+
+// Close closes the ledger. It must be the last call.
+func (l *Ledger) Close() error {
+	if l.refusal != nil {
+		return nil
+	}
+	return l.log.Close()
+}
+
+// errStop ends eachLine without being an error.
+var errStop = errors.New("stop")

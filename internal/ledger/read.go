@@ -1,0 +1,75 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"sallyport/internal/canon"
+)
+
+// errTorn says that the last line has no newline.
+var errTorn = errors.New("the last line has no newline")
+
+// eachLine calls line for each line of r, without its newline; the bytes are good until the next
+// call. An error of line ends it and is returned, but for errStop.
+func eachLine(r io.Reader, line func([]byte) error) error {
+	br := bufio.NewReaderSize(r, 256<<10)
+	var long []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long, part...)
+			continue
+		}
+		if len(long) > 0 {
+			part = append(long, part...)
+			long = nil
+		}
+		if errors.Is(err, io.EOF) {
+			if len(part) > 0 {
+				return errTorn
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := line(part[:len(part)-1]); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// Read calls each with every whole line of a ledger, in order, as a JSON object. It links and
+// hashes nothing: that is Verify's. A torn tail is left out, a line that is no JSON object is an
+// error. The value is good until each returns.
+func Read(r io.Reader, each func(line canon.Value) error) error {
+	number := 0
+	err := eachLine(r, func(line []byte) error {
+		number++
+		v, err := canon.Parse(bytes.TrimSpace(line))
+		if err != nil {
+			return &LineError{number, err}
+		}
+		return each(v)
+	})
+	if errors.Is(err, errTorn) {
+		return nil
+	}
+	return err
+}
+
+// LineError says which line of a ledger could not be read.
+type LineError struct {
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+func (e *LineError) Unwrap() error { return e.Err }

@@ -1,0 +1,191 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"sallyport/internal/canon"
+)
+
+// Outcome is what became of a call.
+type Outcome string
+
+const (
+	Committed    Outcome = "committed"    // a mutation happened now
+	Replay       Outcome = "replay"       // it had happened before; its answer was given again
+	Observed     Outcome = "observed"     // something was read
+	Forwarded    Outcome = "forwarded"    // a call without a key is about to be dispatched
+	Permitted    Outcome = "permitted"    // a hook's host was told that it may run the call
+	NotExecuted  Outcome = "not_executed" // denied before anything was touched
+	Asked        Outcome = "asked"        // a person was asked
+	Conflict     Outcome = "conflict"     // the key stands for another mutation
+	InFlight     Outcome = "in_flight"    // another process is at it
+	Failed       Outcome = "failed"       // it definitely did not happen
+	Inconclusive Outcome = "inconclusive" // nobody can know whether it happened
+)
+
+// Missing stands for a request_id where a call has none.
+const Missing = "missing"
+
+// maxText is how much of a caller's own text, in bytes, goes into a record. Longer text is cut
+// and its whole SHA-256 put beside it.
+const maxText = 1024
+
+// Record is one decision. Empty optional fields are left out of the line; Append adds ts, the
+// time in nanoseconds since the epoch, and the links of the chain.
+type Record struct {
+	RequestID    string  // "missing" where there is none
+	Method       string  // JSON-RPC method, such as "tools/call"
+	Name         string  // tool
+	Decision     string  // allow, deny, ask
+	Outcome      Outcome //
+	ArgsDigest   string  // SHA-256 of the canonical arguments
+	PolicyDigest string  // SHA-256 of the policy that decided
+	Principal    string  // who asked
+	Rule         string  // optional: which rule decided
+	Attempt      string  // optional: the attempt at a mutation; unique
+	TraceID      string  // optional: W3C trace id
+	Recovered    bool    // written after a crash for an effect from before it
+	TornFile     string  // optional: a torn tail was set aside there, beside the ledger
+	TornBytes    int64   //
+}
+
+// entry is a record's line but for the three members that only the moment of appending knows:
+// prev_sha256, sha256 and ts. Each part ends with a comma, or is empty.
+type entry struct {
+	beforePrev, beforeHash, beforeTime []byte
+}
+
+// encode spells a record's members in code-point order of their keys, which is the canonical one.
+func (r *Record) encode() entry {
+	buf := make([]byte, 0, 512)
+	buf = member(buf, "args_digest", r.ArgsDigest)
+	buf = optional(buf, "attempt", r.Attempt)
+	buf = member(buf, "decision", r.Decision)
+	buf = member(buf, "method", r.Method)
+	buf = text(buf, "name", r.Name)
+	buf = member(buf, "outcome", string(r.Outcome))
+	buf = member(buf, "policy_digest", r.PolicyDigest)
+	prev := len(buf)
+	buf = member(buf, "principal", r.Principal)
+	if r.Recovered {
+		buf = append(buf, recoveredMember...)
+	}
+	buf = text(buf, "request_id", r.RequestID)
+	buf = optional(buf, "rule", r.Rule)
+	hash := len(buf)
+	if r.TornFile != "" {
+		buf = append(buf, `"torn_bytes":`...)
+		buf = strconv.AppendInt(buf, r.TornBytes, 10)
+		buf = append(buf, ',')
+		buf = member(buf, "torn_file", r.TornFile)
+	}
+	buf = optional(buf, "trace_id", r.TraceID)
+	return entry{buf[:prev:prev], buf[prev:hash:hash], buf[hash:]}
+}
+
+const recoveredMember = `"recovered":true,`
+
+// Body is the record as a canonical JSON object without the members that only appending knows.
+// It can be kept and given to AppendRecovered after a crash.
+func (r *Record) Body() []byte {
+	e := r.encode()
+	body := append([]byte{'{'}, e.beforePrev...)
+	body = append(append(body, e.beforeHash...), e.beforeTime...)
+	body[len(body)-1] = '}'
+	return body
+}
+
+// recoveredEntry makes an entry of a body, marked as recovered.
+func recoveredEntry(body []byte) (entry, error) {
+	var e entry
+	marked := false
+	err := canon.CheckObject(body, func(key, _ []byte, start, end int) {
+		part := &e.beforeTime
+		switch k := string(key); {
+		case k < "prev_sha256":
+			part = &e.beforePrev
+		case k < "sha256":
+			part = &e.beforeHash
+			if k > "recovered" && !marked {
+				*part = append(*part, recoveredMember...)
+				marked = true
+			}
+		}
+		*part = append(append(*part, body[start:end]...), ',')
+	})
+	if err != nil {
+		return entry{}, fmt.Errorf("reading a kept record: %w", err)
+	}
+	return e, nil
+}
+
+// appendTo appends the record's line behind prev, the hex hash of the line before, and
+// returns this line's own hash. A line is hashed without its sha256 member, after prev.
+func (e entry) appendTo(dst []byte, prev hash, now int64) ([]byte, hash) {
+	start := len(dst)
+	dst = append(append(dst, '{'), e.beforePrev...)
+	dst = append(dst, `"prev_sha256":"`...)
+	dst = append(dst, prev[:]...)
+	dst = append(dst, `",`...)
+	dst = append(dst, e.beforeHash...)
+	var last [32]byte
+	end := strconv.AppendInt(append(last[:0], `"ts":`...), now, 10)
+	end = append(end, '}')
+
+	h := sha256.New()
+	h.Write(prev[:])
+	h.Write(dst[start:])
+	h.Write(e.beforeTime)
+	h.Write(end)
+	var sum [sha256.Size]byte
+	own := hexHash(h.Sum(sum[:0]))
+
+	dst = append(dst, `"sha256":"`...)
+	dst = append(dst, own[:]...)
+	dst = append(dst, `",`...)
+	dst = append(dst, e.beforeTime...)
+	dst = append(dst, end...)
+	return append(dst, '\n'), own
+}
+
+func member(buf []byte, key, value string) []byte {
+	buf = append(buf, '"')
+	buf = append(buf, key...)
+	buf = append(buf, `":`...)
+	buf = canon.AppendString(buf, value)
+	return append(buf, ',')
+}
+
+func optional(buf []byte, key, value string) []byte {
+	if value == "" {
+		return buf
+	}
+	return member(buf, key, value)
+}
+
+// text is member for a caller's own text, which may be long: it is cut and so marked by a
+// second member key_sha256.
+func text(buf []byte, key, value string) []byte {
+	if len(value) <= maxText {
+		return member(buf, key, value)
+	}
+	buf = member(buf, key, Cut(value))
+	sum := sha256.Sum256([]byte(value))
+	return member(buf, key+"_sha256", hex.EncodeToString(sum[:]))
+}
+
+// Cut returns as much of a caller's text as a record holds of it.
+func Cut(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
+}
