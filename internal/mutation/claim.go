@@ -1,0 +1,133 @@
+package mutation
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"sallyport/internal/durable"
+)
+
+// Claim is the sole right to a key until Release. What was known of the key when the claim was
+// taken is in Entry. A Claim is for one goroutine at a time.
+type Claim struct {
+	Entry
+	claims *Claims
+	key    Key
+	sum    keySum
+}
+
+// Key returns the key that is claimed.
+func (c *Claim) Key() Key { return c.key }
+
+// lockOut keeps other processes away from the key. The kernel lets go of it if this one dies.
+func (c *Claim) lockOut(ctx context.Context, patience time.Duration) error {
+	wait := 100 * time.Microsecond
+	for start := time.Now(); ; wait = min(2*wait, 20*time.Millisecond) {
+		locked, err := c.claims.locks.TryLockByte(c.sum.lockOffset())
+		switch {
+		case err != nil:
+			return fmt.Errorf("locking a claim: %w", err)
+		case locked:
+			return nil
+		case time.Since(start) >= patience:
+			return ErrInFlight
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// lockOffset spreads keys over the 2^62 bytes that any platform can lock.
+func (s keySum) lockOffset() int64 { return int64(binary.BigEndian.Uint64(s[:8]) >> 2) }
+
+func (c *Claim) read() error {
+	e, err := c.claims.Look(c.key)
+	c.Entry = e
+	return err
+}
+
+// Intent is what is written down before a mutation is carried out.
+type Intent struct {
+	Attempt     string // from NewAttempt
+	Fingerprint string // SHA-256 of the canonical arguments
+	Offset      int64  // the ledger's end now
+	Record      []byte // the body of the record that will say that it happened
+}
+
+// NewAttempt returns an id that no other attempt has.
+func NewAttempt() string { return durable.RandomID() }
+
+// Intend makes durable that the mutation is about to be carried out, and only then returns nil.
+// Nothing may be dispatched before.
+func (c *Claim) Intend(i Intent) error {
+	before := c.Entry
+	c.Entry = Entry{State: Intended, Attempt: i.Attempt, Fingerprint: i.Fingerprint, Offset: i.Offset, Record: i.Record}
+	if err := c.write(Intended); err != nil {
+		c.Entry = before
+		return fmt.Errorf("writing the intent: %w", err)
+	}
+	return nil
+}
+
+// Complete makes the outcome of an intent durable: the answer, and the body of the record that
+// has to follow in the ledger.
+func (c *Claim) Complete(outcome string, result, record []byte) error {
+	before := c.Entry
+	c.Entry.State, c.Entry.Outcome, c.Entry.Result, c.Entry.Record = Done, outcome, result, record
+	if err := c.write(Done); err != nil {
+		c.Entry = before
+		return fmt.Errorf("writing the outcome: %w", err)
+	}
+	return nil
+}
+
+// Free takes an intent back of which it is certain that nothing came: the key is as if never used.
+func (c *Claim) Free() error {
+	if err := c.write(free); err != nil {
+		return fmt.Errorf("taking the intent back: %w", err)
+	}
+	c.Entry = Entry{}
+	return nil
+}
+
+// MarkRecorded notes that the outcome's record is in the ledger. It is a hint that spares the
+// next one a look into the ledger; a crash may lose it.
+func (c *Claim) MarkRecorded() {
+	sum := c.sum
+	c.claims.log.AppendLater(func(dst []byte, _ *struct{}) []byte {
+		return appendLine(dst, recorded, sum, []byte("{}"))
+	})
+	c.claims.index.settle(sum)
+	c.Recorded = true
+}
+
+func (c *Claim) write(state State) error {
+	e := entry{Entry: c.Entry, key: c.key}
+	json := []byte("{}")
+	if state != free {
+		json = e.json()
+	}
+	var length int
+	end, err := c.claims.log.Append(func(dst []byte, _ *struct{}) []byte {
+		start := len(dst)
+		dst = appendLine(dst, state, c.sum, json)
+		length = len(dst) - start
+		return dst
+	})
+	if err == nil {
+		c.claims.index.put(c.sum, place{offset: end - int64(length), length: int32(length), state: state})
+	}
+	return err
+}
+
+// Release lets go of the key.
+func (c *Claim) Release() {
+	// An unlock can only fail where the lock is gone already.
+	c.claims.locks.UnlockByte(c.sum.lockOffset())
+	c.claims.drop(c.sum)
+}
