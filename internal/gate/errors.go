@@ -1,0 +1,76 @@
+package gate
+
+import (
+	"errors"
+	"syscall"
+
+	"sallyport/internal/durable"
+	"sallyport/internal/mutation"
+)
+
+// DeniedError says that the policy, or the tool's own schema, refused a call before any effect.
+type DeniedError struct {
+	Tool   string
+	Rule   string // the rule's id
+	Reason string // for the caller; quotes no argument
+	Hidden bool   // the caller must not learn that the tool exists, nor the rule and the reason
+}
+
+func (e *DeniedError) Error() string { return "tool denied: " + e.Tool }
+
+// done is how much of a call had happened when the gate failed.
+type done int
+
+const (
+	nothing    done = iota // no effect
+	unknown                // an effect was begun
+	unrecorded             // the effect is there and durable
+)
+
+var doneWords = map[done]string{
+	nothing:    "nothing was done",
+	unknown:    "inconclusive: it may or may not have been done; the same request_id can be sent again and will not be done twice",
+	unrecorded: "inconclusive: it was done but could not be recorded; send the same request_id again when this is mended, it will not be done twice",
+}
+
+// UnavailableError says that the gate could not do its own work, how far a call came, and what
+// to do. It holds no paths and no arguments.
+type UnavailableError struct {
+	done done
+	err  error
+}
+
+func (e *UnavailableError) Error() string { return advice(e.err) + " (" + doneWords[e.done] + ")" }
+
+func (e *UnavailableError) Unwrap() error { return e.err }
+
+// unavailable words a failure for the caller and tells operators the whole of it.
+func (g *Gate) unavailable(how done, err error) error {
+	g.log.Error("a call could not be carried out", "effect", doneWords[how], "error", err)
+	return &UnavailableError{done: how, err: err}
+}
+
+// causes are the failures that somebody can do something about, the most telling first.
+var causes = []struct {
+	is     error
+	advice string
+}{
+	{syscall.ENOSPC, "the disk is full: free some space, then retry"},
+	{syscall.EDQUOT, "the disk quota is used up: free some space, then retry"},
+	{mutation.ErrLost, "the claims that belong to this ledger are missing: restore them with the ledger, or start a new ledger folder"},
+	{durable.ErrReplaced, "the ledger or its claims were replaced or removed while in use: put them back and restart the server"},
+	{durable.ErrDamaged, "the end of the ledger or of its claims does not verify: run sallyport verify and restore what was changed"},
+	{durable.ErrBroken, "an earlier write to the disk failed: see to the disk, then restart the server"},
+	{durable.ErrLocked, "another process holds the ledger's lock and does not let go: see whether it is stopped"},
+	{durable.ErrUnsupported, "sallyport cannot yet lock files and sync folders on this platform, so it refuses every call there"},
+	{errInconclusive, "an earlier attempt with this request_id was cut off: find out whether it happened before you try another"},
+}
+
+func advice(err error) string {
+	for _, c := range causes {
+		if errors.Is(err, c.is) {
+			return c.advice
+		}
+	}
+	return "the gate could not do its work: the server's log says why"
+}

@@ -1,0 +1,193 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
+)
+
+// once carries out a mutation, or answers for it if its key was used before.
+func (g *Gate) once(ctx context.Context, c Call, rec *ledger.Record) (Result, error) {
+	id, _ := c.key()
+	claim, err := g.claims.Begin(ctx, mutation.Key{Principal: c.Caller.Principal, Tool: c.Tool.Name, ID: id})
+	switch {
+	case errors.Is(err, mutation.ErrInFlight):
+		return g.answer(c.Tool, id, rec, ledger.InFlight, Result{})
+	case ctx.Err() != nil:
+		return g.gone(ctx, rec)
+	case err != nil:
+		return Result{}, g.unavailable(nothing, err)
+	}
+	defer claim.Release()
+	if err := g.settle(ctx, c.Tool, claim); err != nil {
+		return Result{}, g.unsettled(rec, err)
+	}
+	switch {
+	case claim.State == mutation.None:
+		return g.execute(ctx, c, rec, claim)
+	case claim.Fingerprint != rec.ArgsDigest:
+		return g.answer(c.Tool, id, rec, ledger.Conflict, Result{})
+	}
+	return g.answer(c.Tool, id, rec, ledger.Replay, Result{Body: claim.Result})
+}
+
+// execute runs a mutation whose claim is free: the intent, the effect, the outcome and the
+// record are each durable before the next step, and all before the answer.
+func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *mutation.Claim) (Result, error) {
+	if err := g.ledger.Ready(); err != nil {
+		return Result{}, g.unavailable(nothing, err)
+	}
+	if ctx.Err() != nil {
+		return g.gone(ctx, rec)
+	}
+	ctx = context.WithoutCancel(ctx)
+	rec.Attempt, rec.Outcome = mutation.NewAttempt(), ledger.Committed
+	body := rec.Body()
+	err := claim.Intend(mutation.Intent{Attempt: rec.Attempt, Fingerprint: rec.ArgsDigest, Offset: g.ledger.End(), Record: body})
+	if err != nil {
+		return Result{}, g.unavailable(nothing, err)
+	}
+	result, err := g.invoke(ctx, c, rec.ArgsDigest)
+	if err != nil {
+		return g.failed(c, rec, claim, err)
+	}
+	if err := claim.Complete(string(ledger.Committed), result.Body, body); err != nil {
+		return Result{}, g.unavailable(unknown, err)
+	}
+	if err := g.ledger.Append(rec); err != nil {
+		return Result{}, g.unavailable(unrecorded, err)
+	}
+	claim.MarkRecorded()
+	return result, nil
+}
+
+// failed answers for a mutation whose tool returned an error after the intent.
+func (g *Gate) failed(c Call, rec *ledger.Record, claim *mutation.Claim, cause error) (Result, error) {
+	var notDone *NotDone
+	switch {
+	case errors.Is(cause, ErrConflict):
+		if err := claim.Free(); err != nil {
+			return Result{}, g.unavailable(nothing, err)
+		}
+		return g.answer(c.Tool, claim.Key().ID, rec, ledger.Conflict, Result{})
+	case errors.As(cause, &notDone):
+		rec.Outcome = ledger.Failed
+		// An intent that cannot be taken back is looked into by the next attempt.
+		return Result{}, g.unavailable(nothing, errors.Join(cause, claim.Free(), g.ledger.Append(rec)))
+	}
+	rec.Outcome = ledger.Inconclusive
+	return Result{}, g.unavailable(unknown, errors.Join(cause, g.ledger.Append(rec)))
+}
+
+// answer records an outcome that took no invocation, and words it.
+func (g *Gate) answer(t *Tool, id string, rec *ledger.Record, outcome ledger.Outcome, stored Result) (Result, error) {
+	rec.Outcome = outcome
+	if err := g.ledger.Append(rec); err != nil {
+		return Result{}, g.unavailable(nothing, err)
+	}
+	return t.Status(id, outcome, stored), nil
+}
+
+// gone records that an allowed call was given up by its caller before anything was begun.
+func (g *Gate) gone(ctx context.Context, rec *ledger.Record) (Result, error) {
+	rec.Outcome = ledger.NotExecuted
+	if err := g.ledger.Append(rec); err != nil {
+		return Result{}, g.unavailable(nothing, err)
+	}
+	return Result{}, ctx.Err()
+}
+
+// errInconclusive says that an effect was begun before a crash and nobody can know whether it happened.
+var errInconclusive = errors.New("an earlier attempt was cut off, and whether it happened cannot be known")
+
+// unsettled answers for a call whose key has an earlier attempt that could not be settled.
+func (g *Gate) unsettled(rec *ledger.Record, cause error) error {
+	if errors.Is(cause, errInconclusive) {
+		rec.Outcome = ledger.Inconclusive
+		cause = errors.Join(cause, g.ledger.Append(rec))
+	}
+	return g.unavailable(unknown, cause)
+}
+
+// settle brings a claim that a crash left half way to where it can be judged: after it the claim
+// is None, or Done with its record in the ledger. The caller holds the claim, so whoever left it
+// is dead.
+func (g *Gate) settle(ctx context.Context, t *Tool, claim *mutation.Claim) error {
+	if claim.State == mutation.Intended {
+		if err := g.settleIntent(ctx, t, claim); err != nil {
+			return err
+		}
+	}
+	if claim.State != mutation.Done || claim.Recorded {
+		return nil
+	}
+	held, err := g.ledger.Holds(claim.Attempt, ledger.Outcome(claim.Outcome), claim.Offset)
+	if err != nil {
+		return fmt.Errorf("looking for an outcome in the ledger: %w", err)
+	}
+	if !held {
+		if err := g.ledger.AppendRecovered(claim.Record); err != nil {
+			return err
+		}
+		g.log.Info("an outcome from before a crash was recorded", "tool", t.Name, "attempt", claim.Attempt)
+	}
+	claim.MarkRecorded()
+	return nil
+}
+
+// settleIntent looks at the world: the effect is there, or it is not and the key is free again.
+func (g *Gate) settleIntent(ctx context.Context, t *Tool, claim *mutation.Claim) error {
+	if t.Look == nil {
+		return errInconclusive
+	}
+	key := claim.Key()
+	digest, found, err := t.Look(ctx, Caller{Principal: key.Principal}, key.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking for an effect from before a crash: %w", err)
+	case found && digest == claim.Fingerprint:
+		result := t.Status(key.ID, ledger.Committed, Result{})
+		return claim.Complete(string(ledger.Committed), result.Body, claim.Record)
+	}
+	// Nothing is there, or something that this intent did not put there.
+	return claim.Free()
+}
+
+// Recover settles what crashes left behind, for those of the tools that are given. What another
+// process is at this moment is left to it. The errors say what could not be settled; a call for
+// the same key will try again.
+func (g *Gate) Recover(ctx context.Context, tools []*Tool) error {
+	keys, err := g.claims.Unsettled()
+	if err != nil {
+		return fmt.Errorf("reading the claims: %w", err)
+	}
+	byName := map[string]*Tool{}
+	for _, t := range tools {
+		byName[t.Name] = t
+	}
+	var errs []error
+	for _, key := range keys {
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, ctx.Err())...)
+		}
+		if t := byName[key.Tool]; t != nil {
+			errs = append(errs, g.recoverKey(ctx, t, key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Gate) recoverKey(ctx context.Context, t *Tool, key mutation.Key) error {
+	claim, err := g.claims.TryBegin(ctx, key)
+	if errors.Is(err, mutation.ErrInFlight) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer claim.Release()
+	return g.settle(ctx, t, claim)
+}

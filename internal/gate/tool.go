@@ -1,0 +1,92 @@
+package gate
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"sync/atomic"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/ledger"
+)
+
+// Tool is a tool and what the gate must know to run it. Its fields do not change once a gate
+// has seen it.
+type Tool struct {
+	Name       string
+	Definition []byte // its row in tools/list: a JSON object, sent as it stands
+	ReadOnly   bool   // has no effect
+	Key        string // the argument that names a mutation, which is then run once; "" = none
+	Label      string // stands for the request_id in records of a tool without a key; "" = "missing"
+
+	// Check holds the arguments against the tool's own input schema, and says what is wrong
+	// without quoting them.
+	Check func(args canon.Value) error
+
+	// Invoke has the effect. It must Use the permit before it does anything. Where the tool has a
+	// key, an error is either NotDone or ErrConflict, or else nobody knows whether the effect is there.
+	Invoke func(ctx context.Context, p *Permit) (Result, error)
+
+	// Status words what the gate knows of a mutation without having invoked it now: that it was
+	// Committed before a crash, is a Replay (stored is the answer that was given first), is
+	// InFlight elsewhere, or a Conflict. Needed where the tool has a key.
+	Status func(id string, outcome ledger.Outcome, stored Result) Result
+
+	// Look observes whether the effect of a key is there, durably, and returns the digest of the
+	// arguments that had it. Nil where the effect cannot be looked up: then a crash between intent
+	// and outcome leaves the mutation inconclusive for good.
+	Look func(ctx context.Context, caller Caller, id string) (digest string, found bool, err error)
+}
+
+// ErrConflict says that a mutation's key already stands for other arguments.
+var ErrConflict = errors.New("the key stands for another mutation")
+
+// NotDone wraps the error of a mutation that certainly had no effect.
+type NotDone struct{ Err error }
+
+func (e *NotDone) Error() string { return e.Err.Error() }
+
+func (e *NotDone) Unwrap() error { return e.Err }
+
+// Permit lets a tool carry out one call, once. Only a gate makes one that is good; the zero
+// Permit and nil are not.
+type Permit struct {
+	tool   string
+	digest string
+	grant  Grant
+	used   atomic.Bool
+}
+
+// Grant is what a permit allows.
+type Grant struct {
+	Caller Caller
+	Args   canon.Value // as judged
+	ID     string      // the value of the tool's key argument
+}
+
+// ErrNoPermit says that a tool was run other than by the gate, or twice for one call.
+var ErrNoPermit = errors.New("no permit for this call")
+
+func newPermit(tool string, grant Grant, digest string) *Permit {
+	return &Permit{tool: tool, digest: digest, grant: grant}
+}
+
+// Use redeems the permit for the tool of that name. The arguments are digested once more: they
+// must still be what was judged and recorded.
+func (p *Permit) Use(tool string) (Grant, error) {
+	if p == nil || p.tool == "" || p.tool != tool || p.used.Swap(true) {
+		return Grant{}, ErrNoPermit
+	}
+	if digest, err := digestArgs(p.grant.Args); err != nil || digest != p.digest {
+		return Grant{}, ErrNoPermit
+	}
+	return p.grant, nil
+}
+
+var emptyDigest = digestBytes([]byte("{}"))
+
+func digestBytes(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
