@@ -1,0 +1,143 @@
+// Package notes is sallyport's own tools: write_note has an effect that is easy to see and to
+// count, read_ledger observes it, and rm_rf is there to be refused.
+//
+// A note is a file notes/<sha256 of the request_id>.json that holds the canonical arguments of
+// the write_note that made it. It appears whole or not at all, and is never changed.
+package notes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/durable"
+)
+
+// DirName is the name of the notes' folder in the ledger's folder.
+const DirName = "notes"
+
+const suffix = ".json"
+
+// Notes are the notes of one folder, which several processes may share.
+type Notes struct {
+	fsys durable.FS
+	dir  string
+	// BeforePublish, if not nil, runs when a note's data is durable and its name is not there yet.
+	BeforePublish func() error
+}
+
+// Open opens the notes below dir, makes their folder if need be, and sweeps up what dead
+// processes left half written.
+func Open(fsys durable.FS, dir string) (*Notes, error) {
+	n := &Notes{fsys: fsys, dir: filepath.Join(dir, DirName)}
+	if err := fsys.MkdirAll(n.dir); err != nil {
+		return nil, fmt.Errorf("making the notes' folder: %w", err)
+	}
+	if err := durable.Sweep(fsys, n.dir); err != nil {
+		return nil, fmt.Errorf("sweeping the notes' folder: %w", err)
+	}
+	return n, nil
+}
+
+// note is a committed note.
+type note struct{ id, text string }
+
+func fileName(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:]) + suffix
+}
+
+// publish makes payload, the canonical arguments, the note of id.
+func (n *Notes) publish(id string, payload []byte) error {
+	return durable.Publish(n.fsys, n.dir, fileName(id), payload, n.BeforePublish)
+}
+
+// payload reads the note of id and makes sure that it is durable: whoever published it may have
+// died before its name was synced.
+func (n *Notes) payload(id string) (payload []byte, found bool, err error) {
+	payload, err = n.readFile(fileName(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return payload, true, n.fsys.SyncDir(n.dir)
+}
+
+// all reads the committed notes, sorted by request_id. A file that is no note of ours is an
+// error: what is observed is all there is.
+func (n *Notes) all(ctx context.Context) ([]note, error) {
+	names, err := n.fsys.Names(n.dir)
+	if err != nil {
+		return nil, err
+	}
+	var notes []note
+	for _, name := range names {
+		if !strings.HasSuffix(name, suffix) {
+			continue // a temporary file
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		payload, err := n.readFile(name)
+		if err != nil {
+			return nil, err
+		}
+		note, err := parse(payload)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if fileName(note.id) != name {
+			return nil, fmt.Errorf("%s holds another request_id's note", name)
+		}
+		notes = append(notes, note)
+	}
+	sort.Slice(notes, func(i, j int) bool { return notes[i].id < notes[j].id })
+	return notes, nil
+}
+
+// Payload reads the note of id below dir, for show; fs.ErrNotExist where there is none.
+func Payload(fsys durable.FS, dir, id string) ([]byte, error) {
+	n := &Notes{fsys: fsys, dir: filepath.Join(dir, DirName)}
+	return n.readFile(fileName(id))
+}
+
+func (n *Notes) readFile(name string) ([]byte, error) {
+	f, err := n.fsys.OpenRead(filepath.Join(n.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	if size > 0 {
+		if _, err := f.ReadAt(data, 0); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	return data, nil
+}
+
+func parse(payload []byte) (note, error) {
+	v, err := canon.Parse(payload)
+	if err != nil {
+		return note{}, fmt.Errorf("damaged note: %w", err)
+	}
+	id, okID := v.Get("request_id").Text()
+	text, okText := v.Get("text").Text()
+	if !okID || !okText {
+		return note{}, errors.New("damaged note: request_id or text is missing")
+	}
+	return note{id, text}, nil
+}

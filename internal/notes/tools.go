@@ -1,0 +1,208 @@
+package notes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/durable"
+	"sallyport/internal/gate"
+	"sallyport/internal/ledger"
+)
+
+// Tools returns the tools, in the order in which they are listed.
+func (n *Notes) Tools() []*gate.Tool {
+	return []*gate.Tool{n.writeNote(), n.readLedger(), rmRF()}
+}
+
+func (n *Notes) writeNote() *gate.Tool {
+	return &gate.Tool{
+		Name: "write_note",
+		Key:  "request_id",
+		Definition: []byte(`{"name":"write_note","title":"Write a note",` +
+			`"description":"Writes one note, exactly once for each request_id. Sending the same request_id and text again is safe: it writes nothing and answers replay.",` +
+			`"inputSchema":{"type":"object","properties":{` +
+			`"request_id":{"type":"string","minLength":1,"description":"Names this note; choose a new one for each new note and keep it for retries."},` +
+			`"text":{"type":"string","description":"What the note says."}},` +
+			`"required":["request_id","text"],"additionalProperties":false},` +
+			`"outputSchema":{"type":"object","properties":{"request_id":{"type":"string"},` +
+			`"status":{"type":"string","enum":["committed","replay","in_flight","conflict"]}},` +
+			`"required":["request_id","status"],"additionalProperties":false},` +
+			`"annotations":{"title":"Write a note","readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`),
+		Check: func(args canon.Value) error {
+			if err := checkArgs(args, "request_id", "text"); err != nil {
+				return err
+			}
+			if id, _ := args.Get("request_id").Text(); id == "" {
+				return errors.New(`argument "request_id" must not be empty`)
+			}
+			return nil
+		},
+		Invoke: n.write,
+		Status: status,
+		Look: func(_ context.Context, _ gate.Caller, id string) (string, bool, error) {
+			return n.digest(id)
+		},
+	}
+}
+
+func (n *Notes) write(_ context.Context, p *gate.Permit) (gate.Result, error) {
+	grant, err := p.Use("write_note")
+	if err != nil {
+		return gate.Result{}, &gate.NotDone{Err: err}
+	}
+	payload, err := grant.Args.AppendCanonical(nil)
+	if err != nil {
+		return gate.Result{}, &gate.NotDone{Err: err}
+	}
+	err = n.publish(grant.ID, payload)
+	switch {
+	case errors.Is(err, durable.ErrExists):
+		return n.published(grant)
+	case errors.Is(err, durable.ErrUncertain):
+		return gate.Result{}, err
+	case err != nil:
+		return gate.Result{}, &gate.NotDone{Err: err}
+	}
+	return status(grant.ID, ledger.Committed, gate.Result{}), nil
+}
+
+// published answers where there is a note of that id which no claim knows of.
+func (n *Notes) published(grant gate.Grant) (gate.Result, error) {
+	digest, found, err := n.digest(grant.ID)
+	if err != nil {
+		return gate.Result{}, err
+	}
+	if want, err := grant.Args.Digest(); err != nil || !found || digest != want {
+		return gate.Result{}, gate.ErrConflict
+	}
+	return status(grant.ID, ledger.Replay, gate.Result{}), nil
+}
+
+// digest is the digest of the arguments that wrote the note of id. The note is their canonical form.
+func (n *Notes) digest(id string) (digest string, found bool, err error) {
+	payload, found, err := n.payload(id)
+	if err != nil || !found {
+		return "", false, err
+	}
+	v, err := canon.Parse(payload)
+	if err != nil {
+		return "", true, fmt.Errorf("damaged note: %w", err)
+	}
+	digest, err = v.Digest()
+	return digest, true, err
+}
+
+func (n *Notes) readLedger() *gate.Tool {
+	return &gate.Tool{
+		Name:     "read_ledger",
+		ReadOnly: true,
+		Label:    "observe",
+		Definition: []byte(`{"name":"read_ledger","title":"Read the notes",` +
+			`"description":"Lists the committed notes, sorted by request_id. Changes nothing.",` +
+			`"inputSchema":{"type":"object","properties":{},"additionalProperties":false},` +
+			`"outputSchema":{"type":"object","properties":{"notes":{"type":"array","items":{"type":"object",` +
+			`"properties":{"request_id":{"type":"string"},"text":{"type":"string"}},` +
+			`"required":["request_id","text"],"additionalProperties":false}}},` +
+			`"required":["notes"],"additionalProperties":false},` +
+			`"annotations":{"title":"Read the notes","readOnlyHint":true,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`),
+		Check:  func(args canon.Value) error { return checkArgs(args) },
+		Invoke: n.read,
+	}
+}
+
+func (n *Notes) read(ctx context.Context, p *gate.Permit) (gate.Result, error) {
+	if _, err := p.Use("read_ledger"); err != nil {
+		return gate.Result{}, err
+	}
+	notes, err := n.all(ctx)
+	if err != nil {
+		return gate.Result{}, fmt.Errorf("reading the notes: %w", err)
+	}
+	b := []byte(`{"notes":[`)
+	for i, note := range notes {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = canon.AppendString(append(b, `{"request_id":`...), note.id)
+		b = canon.AppendString(append(b, `,"text":`...), note.text)
+		b = append(b, '}')
+	}
+	return structured(append(b, `]}`...)), nil
+}
+
+// rmRF proves that listing and calling are gated apart from each other. It deletes nothing,
+// permitted or not.
+func rmRF() *gate.Tool {
+	return &gate.Tool{
+		Name: "rm_rf",
+		Definition: []byte(`{"name":"rm_rf","title":"Delete a folder (refuses)",` +
+			`"description":"Stands for a destructive tool. It never deletes anything.",` +
+			`"inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false},` +
+			`"annotations":{"title":"Delete a folder (refuses)","readOnlyHint":false,"destructiveHint":true,"idempotentHint":true,"openWorldHint":false}}`),
+		Check: func(args canon.Value) error { return checkArgs(args, "path") },
+		Invoke: func(_ context.Context, p *gate.Permit) (gate.Result, error) {
+			if _, err := p.Use("rm_rf"); err != nil {
+				return gate.Result{}, err
+			}
+			return result("rm_rf never deletes anything: it is here to be denied", nil, true), nil
+		},
+	}
+}
+
+// checkArgs holds args against a schema of required strings and nothing else.
+func checkArgs(args canon.Value, names ...string) error {
+	if !args.Exists() && len(names) == 0 {
+		return nil
+	}
+	if args.Kind() != canon.Object && args.Exists() {
+		return errors.New("the arguments must be an object")
+	}
+	for _, name := range names {
+		if args.Get(name).Kind() != canon.String {
+			return fmt.Errorf("argument %q is required and must be a string", name)
+		}
+	}
+	for key := range args.Members() {
+		if !slices.Contains(names, key) {
+			return fmt.Errorf("unknown argument %.64q", key)
+		}
+	}
+	return nil
+}
+
+// status words what became of a write_note. A caller that must choose another way is told so in
+// words, beside the status.
+func status(id string, outcome ledger.Outcome, _ gate.Result) gate.Result {
+	b := canon.AppendString([]byte(`{"request_id":`), id)
+	b = canon.AppendString(append(b, `,"status":`...), string(outcome))
+	b = append(b, '}')
+	switch outcome {
+	case ledger.Conflict:
+		return result("conflict: this request_id already stands for another text, and nothing was written. "+
+			"Send a new request_id for a new note, or the same text for a retry.", b, true)
+	case ledger.InFlight:
+		return result("in_flight: another process is writing this note at the moment. "+
+			"Send the same request_id and text again shortly.", b, true)
+	}
+	return structured(b)
+}
+
+// structured is a result that holds a JSON object twice: as such, and as text for clients that
+// read only text (MCP 2026-07-28, server/tools, structured content).
+func structured(object []byte) gate.Result { return result(string(object), object, false) }
+
+// result is a tools/call result with a text and, unless it is nil, a JSON object.
+func result(text string, object []byte, isError bool) gate.Result {
+	b := canon.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
+	b = append(b, `}]`...)
+	if object != nil {
+		b = append(append(b, `,"structuredContent":`...), object...)
+	}
+	if isError {
+		b = append(b, `,"isError":true`...)
+	}
+	return gate.Result{Body: append(b, '}')}
+}
