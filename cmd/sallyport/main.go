@@ -1,0 +1,10 @@
+// Sallyport is the gate between an AI agent and its tools.
+package main
+
+import (
+	"os"
+
+	"sallyport/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

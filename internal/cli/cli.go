@@ -1,0 +1,86 @@
+// Package cli is the command line: it reads flags and the environment, wires the packages
+// together, and turns errors into one line with a hint and an exit code.
+//
+// Exit codes, for all commands: 0 done, 1 the answer is no (a ledger that does not verify, a demo
+// that failed), 2 the command could not do its work (usage, configuration, files), 3 a ledger
+// whose only fault is a torn tail.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// Version is the program's version.
+const Version = "0.1.0"
+
+const (
+	exitNo    = 1
+	exitError = 2
+	exitTorn  = 3
+)
+
+// exit is an error that has been told to the user already; only the code is left.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// hinted is an error with what to try.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+func withHint(err error, hint string) error { return &hinted{err, hint} }
+
+// Main runs the command line and returns the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	var code exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	}
+	fmt.Fprintf(stderr, "sallyport: %v\n", err)
+	if hint := hintOf(err); hint != "" {
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
+	}
+	return exitError
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "sallyport",
+		Short:         "The gate between an AI agent and its tools",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return withHint(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
+	})
+	root.AddCommand(
+		newServe(), newVerify(), newStats(), newShow(), newStatus(), newCanon(), newDemo(),
+		&cobra.Command{
+			Use:   "version",
+			Short: "Print the version",
+			Args:  cobra.NoArgs,
+			Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintf(cmd.OutOrStdout(), "sallyport %s\n", Version) },
+		},
+	)
+	return root
+}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"sallyport/internal/ledger"
+	"sallyport/internal/policy"
+)
+
+// defaultLedgerDir is where serve keeps its state, below the working folder.
+const defaultLedgerDir = ".ledger"
+
+// setting is a flag's value, or else the environment's, or else the default.
+func setting(flag, env, fallback string) string {
+	if flag != "" {
+		return flag
+	}
+	if value := os.Getenv(env); value != "" {
+		return value
+	}
+	return fallback
+}
+
+// ledgerFile is the ledger's file: PATH itself, or the one in the folder that PATH, the flag,
+// LEDGER_DIR or the default names.
+func ledgerFile(args []string, flag string) (string, error) {
+	path := setting(flag, "LEDGER_DIR", defaultLedgerDir)
+	if len(args) > 0 {
+		path = args[0]
+	}
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", withHint(err, "name the ledger's folder or file, or set LEDGER_DIR")
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.IsDir() {
+		return filepath.Join(path, ledger.FileName), nil
+	}
+	return path, nil
+}
+
+// hintOf is what to try after err, or "".
+func hintOf(err error) string {
+	var h *hinted
+	if errors.As(err, &h) {
+		return h.hint
+	}
+	var p *policy.Error
+	if errors.As(err, &p) {
+		return p.Hint
+	}
+	return ""
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/internal/durable"
+	"sallyport/internal/gate"
+	"sallyport/internal/gateway"
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
+	"sallyport/internal/notes"
+	"sallyport/internal/policy"
+	"sallyport/internal/wire"
+)
+
+type serveOptions struct {
+	policy, ledger    string
+	maxLine, maxCalls int
+}
+
+func newServe() *cobra.Command {
+	var opt serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the gated tools over MCP on stdin and stdout",
+		Long: `Serves MCP on stdin and stdout, in both protocol eras: 2026-07-28 without a handshake, and initialize for
+2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05. Every call is decided by the policy, carried out at most once for
+each request_id, and recorded in the ledger. Without a policy file a built-in one allows every built-in tool but rm_rf.
+SIGHUP loads the policy file again; a bad file keeps the old policy, and sallyport status says so.`,
+		Example: `  sallyport serve --policy policy.json --ledger .ledger`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			opt.policy = setting(opt.policy, "POLICY_PATH", "")
+			opt.ledger = setting(opt.ledger, "LEDGER_DIR", defaultLedgerDir)
+			return serve(cmd.Context(), opt, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opt.policy, "policy", "", "the policy `FILE` (or POLICY_PATH; else a built-in policy)")
+	flags.StringVar(&opt.ledger, "ledger", "", "the `FOLDER` of ledger, claims and notes (or LEDGER_DIR; else .ledger)")
+	flags.IntVar(&opt.maxLine, "max-line", 16<<20, "the longest message in `BYTES`; a longer one is refused, the session goes on")
+	flags.IntVar(&opt.maxCalls, "max-calls", 64, "how many calls run at once; others wait")
+	return cmd
+}
+
+func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stderr io.Writer) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // a client that is gone must not take with it what runs
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+
+	p, err := loadPolicy(opt.policy)
+	if err != nil {
+		return err
+	}
+	s, err := openStores(opt.ledger)
+	if err != nil {
+		return err
+	}
+	armCrash(s.notes, os.Getenv("CRASH_MARKER"), stderr)
+	door := gate.New(p, s.ledger, s.claims, log)
+	tools := s.notes.Tools()
+	server := &gateway.Server{Door: door, Tools: tools, Version: Version, Log: log}
+	reload, endReload := hangups() // before status shows a process that somebody may send a SIGHUP to
+	present, err := announce(opt.ledger, p)
+	if err != nil {
+		return errors.Join(fmt.Errorf("announcing this server: %w", err), s.close())
+	}
+
+	var background sync.WaitGroup
+	background.Go(func() {
+		for range reload {
+			reloadPolicy(opt.policy, door, server, present, log)
+		}
+	})
+	background.Go(func() {
+		if err := door.Recover(ctx, tools); err != nil && ctx.Err() == nil {
+			log.Error("what an earlier crash left could not all be settled", "error", err)
+		}
+	})
+	err = server.ServeLines(ctx, stdin, stdout, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
+	endReload()
+	background.Wait()
+	return errors.Join(err, present.leave(), s.close())
+}
+
+// loadPolicy reads a policy file; no name is the built-in policy.
+func loadPolicy(name string) (*policy.Policy, error) {
+	if name == "" {
+		return policy.Builtin(), nil
+	}
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, withHint(fmt.Errorf("reading the policy: %w", err), "name a policy file with --policy or POLICY_PATH, or neither for the built-in policy")
+	}
+	return policy.Parse(name, text)
+}
+
+// reloadPolicy swaps the policy for what its file says now. A bad file changes nothing, but is
+// told on stderr and, for as long as it is bad, by sallyport status.
+func reloadPolicy(name string, door *gate.Gate, server *gateway.Server, present *presence, log *slog.Logger) {
+	p, err := loadPolicy(name)
+	if err != nil {
+		log.Error("the policy was NOT loaded again, the old one goes on deciding", "error", err, "hint", hintOf(err))
+		if err := present.tell(door.Policy(), staleness{err: err.Error(), since: time.Now()}); err != nil {
+			log.Error("the server's own file could not be written", "error", err)
+		}
+		return
+	}
+	door.SetPolicy(p)
+	server.Refresh()
+	log.Info("the policy was loaded again", "policy", p.Name(), "sha256", p.Digest())
+	if err := present.tell(p, staleness{}); err != nil {
+		log.Error("the server's own file could not be written", "error", err)
+	}
+}
+
+// stores is the state of a ledger's folder.
+type stores struct {
+	ledger *ledger.Ledger
+	claims *mutation.Claims
+	notes  *notes.Notes
+}
+
+// openStores opens or makes the folder. Claims that should be there and are not, and a platform
+// that cannot keep them, do not stop a server: it refuses the calls and says why.
+func openStores(dir string) (*stores, error) {
+	if err := durable.OpenDir(dir); err != nil {
+		return nil, withHint(fmt.Errorf("opening the ledger's folder: %w", err), "name another folder with --ledger or LEDGER_DIR")
+	}
+	s := &stores{}
+	var err error
+	if s.notes, err = notes.Open(durable.OS, dir); err != nil && !errors.Is(err, durable.ErrUnsupported) {
+		return nil, err
+	}
+	written, err := hasRecords(filepath.Join(dir, ledger.FileName))
+	if err != nil {
+		return nil, err
+	}
+	s.claims, err = mutation.Open(durable.OS, dir, written)
+	if errors.Is(err, mutation.ErrLost) || errors.Is(err, durable.ErrUnsupported) {
+		s.claims, err = mutation.Refusing(err), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.ledger, err = ledger.Open(durable.OS, dir)
+	if errors.Is(err, durable.ErrUnsupported) {
+		s.ledger, err = ledger.Refusing(err), nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.claims.Close())
+	}
+	return s, nil
+}
+
+func hasRecords(name string) (bool, error) {
+	info, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Size() > 0, err
+}
+
+func (s *stores) close() error { return errors.Join(s.claims.Close(), s.ledger.Close()) }

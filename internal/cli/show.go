@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"crypto/sha256"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/durable"
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
+	"sallyport/internal/notes"
+)
+
+func newShow() *cobra.Command {
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show REQUEST_ID",
+		Short: "Show everything that is known of one request",
+		Long: `Shows the ledger's records of a request_id in their order, its note, and the state of its claims.
+The ledger's folder is --ledger, else LEDGER_DIR, else .ledger.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := ledgerFile(nil, dir)
+			if err != nil {
+				return err
+			}
+			found, err := find(path, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return found.printJSON(cmd.OutOrStdout())
+			}
+			return found.print(cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().StringVar(&dir, "ledger", "", "the ledger's folder")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// request is everything that is known of one request_id.
+type request struct {
+	records [][]byte // lines of the ledger
+	note    []byte   // nil: there is none
+	claims  []mutation.Found
+}
+
+func find(path, id string) (request, error) {
+	var r request
+	f, err := ledger.Snapshot(path)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	cut := ledger.Cut(id)
+	sum := sha256.Sum256([]byte(id))
+	err = ledger.Read(f, func(line canon.Value) error {
+		if text, _ := line.Get("request_id").Text(); text != cut {
+			return nil
+		}
+		// A long request_id is cut in the record, and its hash stands beside it.
+		if whole, _ := line.Get("request_id_sha256").Text(); cut == id && whole == "" || whole == hex.EncodeToString(sum[:]) {
+			r.records = append(r.records, bytes.Clone(line.Bytes()))
+		}
+		return nil
+	})
+	if err != nil {
+		return r, withHint(fmt.Errorf("reading %s: %w", path, err), "sallyport verify tells what is wrong with it")
+	}
+	dir := filepath.Dir(path)
+	if r.note, err = notes.Payload(durable.OS, dir, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	r.claims, err = mutation.Find(durable.OS, dir, id)
+	return r, err
+}
+
+func (r *request) print(w io.Writer) error {
+	if len(r.records) == 0 && r.note == nil && len(r.claims) == 0 {
+		fmt.Fprintln(w, "nothing is known of this request_id")
+		return exit(exitNo)
+	}
+	for _, line := range r.records {
+		v, err := canon.Parse(line)
+		if err != nil {
+			return err
+		}
+		ns, _ := v.Get("ts").Int()
+		fmt.Fprintf(w, "record  %s  %s\n", time.Unix(0, ns).UTC().Format(time.RFC3339Nano), line)
+	}
+	if r.note == nil {
+		fmt.Fprintln(w, "note    none")
+	} else {
+		fmt.Fprintf(w, "note    %s\n", r.note)
+	}
+	if len(r.claims) == 0 {
+		fmt.Fprintln(w, "claim   none")
+	}
+	for _, c := range r.claims {
+		fmt.Fprintf(w, "claim   %s  tool %s, principal %s, attempt %s, arguments %s%s\n",
+			c.State, c.Tool, c.Principal, c.Attempt, c.Fingerprint, claimNews(c))
+	}
+	return nil
+}
+
+func claimNews(c mutation.Found) string {
+	if c.State == mutation.Done {
+		return ", " + c.Outcome
+	}
+	return ", cut off: the next call with this request_id, or the next start, settles it"
+}
+
+func (r *request) printJSON(w io.Writer) error {
+	b := append([]byte(`{"records":[`), bytes.Join(r.records, []byte(","))...)
+	b = append(b, `],"note":`...)
+	if r.note == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, r.note...)
+	}
+	b = append(b, `,"claims":[`...)
+	for i, c := range r.claims {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"state":"%s","attempt":"%s","args_digest":"%s","tool":`, c.State, c.Attempt, c.Fingerprint)
+		b = canon.AppendString(b, c.Tool)
+		b = canon.AppendString(append(b, `,"principal":`...), c.Principal)
+		b = canon.AppendString(append(b, `,"outcome":`...), c.Outcome)
+		b = append(b, '}')
+	}
+	_, err := w.Write(append(b, "]}\n"...))
+	return err
+}
