@@ -2,11 +2,12 @@ package policy
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"sallyport/internal/canon"
 )
@@ -94,11 +95,26 @@ func length(str canon.Value) int64 {
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
-			return int64(n + utf8.RuneCount(raw))
+			return int64(n + codePoints(raw))
 		}
-		n += utf8.RuneCount(raw[:i]) + 1
+		n += codePoints(raw[:i]) + 1
 		raw = raw[i+escapeSize(raw[i:]):]
 	}
+}
+
+// codePoints counts the code points of valid UTF-8: all bytes but those of the form 10xxxxxx, eight at a time.
+func codePoints(text []byte) int {
+	n := len(text)
+	for ; len(text) >= 8; text = text[8:] {
+		word := binary.LittleEndian.Uint64(text)
+		n -= bits.OnesCount64(word >> 7 & (^word >> 6) & 0x0101010101010101)
+	}
+	for _, b := range text {
+		if b&0xC0 == 0x80 {
+			n--
+		}
+	}
+	return n
 }
 
 // escapeSize returns the length of the escape that raw starts with; a surrogate pair is one.
