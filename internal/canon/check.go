@@ -2,6 +2,7 @@ package canon
 
 import (
 	"bytes"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
@@ -141,12 +142,18 @@ func (c *checker) array(i, depth int) int {
 	}
 }
 
+// string checks a string. It has the loop of plain within, since a call for each string tells in the whole.
 func (c *checker) string(i int) int {
-	i = plain(c.text, i+1)
-	if i < len(c.text) && c.text[i] == '"' {
-		return i + 1
+	text := c.text
+	for i++; i <= len(text)-8; i += 8 {
+		if m := notPlain(text[i:]); m != 0 {
+			if i += bits.TrailingZeros64(m) / 8; text[i] == '"' {
+				return i + 1
+			}
+			break
+		}
 	}
-	return c.restOfString(i)
+	return c.restOfString(plain(text, i))
 }
 
 // restOfString checks a string from i on, where something else than plain ASCII begins.

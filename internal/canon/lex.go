@@ -21,11 +21,7 @@ const (
 // control character or part of a longer rune. It is len(text) if there is none.
 func plain(text []byte, i int) int {
 	for ; i <= len(text)-8; i += 8 {
-		w := binary.LittleEndian.Uint64(text[i:])
-		// Flipping bit 1 makes the quote 0x20, so that it lies with the control characters below the rest. What is not
-		// ASCII keeps its top bit in one of the two.
-		low := (w ^ 2*ones) - 0x21*ones
-		if m := (low | ((w ^ slash) - ones)) & tops; m != 0 {
+		if m := notPlain(text[i:]); m != 0 {
 			return i + bits.TrailingZeros64(m)/8
 		}
 	}
@@ -33,6 +29,15 @@ func plain(text []byte, i int) int {
 		i++
 	}
 	return i
+}
+
+// notPlain is the mask of the bytes that are not plain among the first eight of text.
+func notPlain(text []byte) uint64 {
+	w := binary.LittleEndian.Uint64(text)
+	// Flipping bit 1 makes the quote 0x20, so that it lies with the control characters below the rest. What is not ASCII
+	// keeps its top bit in one of the two.
+	low := (w ^ 2*ones) - 0x21*ones
+	return (low | ((w ^ slash) - ones)) & tops
 }
 
 func isPlain(c byte) bool { return c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' }
