@@ -30,7 +30,7 @@ var (
 
 // FS is the part of a file system that durable state stands on. OS is the real
 // one; tests have another that can forget what was not synced.
-// No method follows a symbolic link as the last element of a name.
+// No method follows a symbolic link as the last element of a name, or opens what is no regular file.
 type FS interface {
 	// MkdirAll makes dir and its missing parents, for the owner alone.
 	MkdirAll(dir string) error

@@ -360,7 +360,7 @@ func TestTornTailThatCannotBeMendedIsAnError(t *testing.T) {
 	}
 }
 
-func TestLinksAreNotFollowed(t *testing.T) {
+func TestOnlyPlainFilesAndFoldersAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")
 	if err := os.WriteFile(victim, nil, 0o600); err != nil {
@@ -375,6 +375,15 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	}
 	if err := durable.OpenDir(link); err == nil {
 		t.Error("a file was opened as a folder")
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, open := range []func(string) (durable.File, error){durable.OS.Open, durable.OS.OpenRead} {
+		if _, err := open(pipe); err == nil {
+			t.Error("a pipe was opened as a file")
+		}
 	}
 	folder := filepath.Join(dir, "folder")
 	if err := os.Symlink(t.TempDir(), folder); err != nil {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -42,12 +43,17 @@ func (osFS) Names(dir string) ([]string, error) {
 func (osFS) SyncDir(dir string) error { return syncDir(dir) }
 
 func openOS(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag|openNoFollow, 0o600)
+	f, err := os.OpenFile(name, flag|openPlain, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: errNotRegular}, err, f.Close())
+	}
 	return osFile{f}, nil
 }
+
+var errNotRegular = errors.New("not a regular file")
 
 type osFile struct{ *os.File }
 

@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-const openNoFollow = syscall.O_NOFOLLOW
+// openPlain follows no link, and does not wait for the other end of a pipe that somebody put there.
+const openPlain = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 func syncDir(dir string) error {
 	d, err := os.Open(dir)

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-const openNoFollow = 0
+const openPlain = 0
 
 func syncDir(string) error                     { return ErrUnsupported }
 func ownDir(string, fs.FileInfo) error         { return nil }
