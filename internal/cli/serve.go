@@ -89,15 +89,22 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 			reloadPolicy(opt.policy, door, server, present, log)
 		}
 	})
-	background.Go(func() {
-		if err := door.Recover(ctx, tools); err != nil && ctx.Err() == nil {
-			log.Error("what an earlier crash left could not all be settled", "error", err)
-		}
-	})
+	background.Go(func() { mend(ctx, s, door, tools, log) })
 	err = server.ServeLines(ctx, stdin, stdout, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
 	endReload()
 	background.Wait()
 	return errors.Join(err, present.leave(), s.close())
+}
+
+// mend settles and sweeps up what crashes left behind. Nobody waits for it: a call for a key that
+// is not settled yet settles it itself, and a sweep touches nothing of the living.
+func mend(ctx context.Context, s *stores, door *gate.Gate, tools []*gate.Tool, log *slog.Logger) {
+	if err := door.Recover(ctx, tools); err != nil && ctx.Err() == nil {
+		log.Error("what an earlier crash left could not all be settled", "error", err)
+	}
+	if err := s.notes.Sweep(); err != nil {
+		log.Error("what an earlier crash left could not all be swept up", "error", err)
+	}
 }
 
 // loadPolicy reads a policy file; no name is the built-in policy.

@@ -309,6 +309,9 @@ func TestEffectNobodyKnowsOf(t *testing.T) {
 		{"it panicked after the effect", func(w *world) func(context.Context, Grant) error {
 			return func(_ context.Context, g Grant) error { w.effect(g); panic("ouch") }
 		}, `"replay"`, []string{"abc put allow inconclusive", "abc put allow committed recovered", "abc put allow replay"}, 1},
+		{"it was there before", func(w *world) func(context.Context, Grant) error {
+			return func(_ context.Context, g Grant) error { w.effect(g); return ErrDone }
+		}, `"replay"`, []string{"abc put allow replay", "abc put allow replay"}, 1},
 		{"another was there", func(w *world) func(context.Context, Grant) error {
 			return func(context.Context, Grant) error { w.there.Store("abc", "other"); return ErrConflict }
 		}, `"put"`, []string{"abc put allow conflict", "abc put allow committed"}, 1},

@@ -51,10 +51,14 @@ func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *m
 		return Result{}, g.unavailable(nothing, err)
 	}
 	result, err := g.invoke(ctx, c, rec.ArgsDigest)
+	if errors.Is(err, ErrDone) { // by somebody whose claim is lost
+		rec.Outcome = ledger.Replay
+		result, body, err = c.Tool.Status(claim.Key().ID, ledger.Replay, Result{}), rec.Body(), nil
+	}
 	if err != nil {
 		return g.failed(c, rec, claim, err)
 	}
-	if err := claim.Complete(string(ledger.Committed), result.Body, body); err != nil {
+	if err := claim.Complete(string(rec.Outcome), result.Body, body); err != nil {
 		return Result{}, g.unavailable(unknown, err)
 	}
 	if err := g.ledger.Append(rec); err != nil {

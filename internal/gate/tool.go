@@ -25,7 +25,7 @@ type Tool struct {
 	Check func(args canon.Value) error
 
 	// Invoke has the effect. It must Use the permit before it does anything. Where the tool has a
-	// key, an error is either NotDone or ErrConflict, or else nobody knows whether the effect is there.
+	// key, an error is NotDone, ErrDone or ErrConflict, or else nobody knows whether the effect is there.
 	Invoke func(ctx context.Context, p *Permit) (Result, error)
 
 	// Status words what the gate knows of a mutation without having invoked it now: that it was
@@ -39,8 +39,12 @@ type Tool struct {
 	Look func(ctx context.Context, caller Caller, id string) (digest string, found bool, err error)
 }
 
-// ErrConflict says that a mutation's key already stands for other arguments.
-var ErrConflict = errors.New("the key stands for another mutation")
+var (
+	// ErrDone says that the effect of a mutation, durable and with these arguments, was there before.
+	ErrDone = errors.New("the effect is there already")
+	// ErrConflict says that a mutation's key already stands for other arguments.
+	ErrConflict = errors.New("the key stands for another mutation")
+)
 
 // NotDone wraps the error of a mutation that certainly had no effect.
 type NotDone struct{ Err error }

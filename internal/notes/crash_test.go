@@ -54,6 +54,9 @@ func tryStart(fsys durable.FS, dir string) (*server, error) {
 		return nil, err
 	}
 	s := &server{gate.New(policy.Builtin(), l, claims, slog.New(slog.DiscardHandler)), map[string]*gate.Tool{}, l, claims}
+	if err := n.Sweep(); err != nil {
+		return nil, err
+	}
 	tools := n.Tools()
 	for _, tool := range tools {
 		s.tools[tool.Name] = tool

@@ -33,17 +33,22 @@ type Notes struct {
 	BeforePublish func() error
 }
 
-// Open opens the notes below dir, makes their folder if need be, and sweeps up what dead
-// processes left half written.
+// Open opens the notes below dir, and makes their folder if need be.
 func Open(fsys durable.FS, dir string) (*Notes, error) {
 	n := &Notes{fsys: fsys, dir: filepath.Join(dir, DirName)}
 	if err := fsys.MkdirAll(n.dir); err != nil {
 		return nil, fmt.Errorf("making the notes' folder: %w", err)
 	}
-	if err := durable.Sweep(fsys, n.dir); err != nil {
-		return nil, fmt.Errorf("sweeping the notes' folder: %w", err)
-	}
 	return n, nil
+}
+
+// Sweep removes what dead processes left half written. It disturbs nobody who lives, so it can
+// run while notes are written.
+func (n *Notes) Sweep() error {
+	if err := durable.Sweep(n.fsys, n.dir); err != nil {
+		return fmt.Errorf("sweeping the notes' folder: %w", err)
+	}
+	return nil
 }
 
 // note is a committed note.

@@ -60,7 +60,7 @@ func (n *Notes) write(_ context.Context, p *gate.Permit) (gate.Result, error) {
 	err = n.publish(grant.ID, payload)
 	switch {
 	case errors.Is(err, durable.ErrExists):
-		return n.published(grant)
+		return gate.Result{}, n.published(grant)
 	case errors.Is(err, durable.ErrUncertain):
 		return gate.Result{}, err
 	case err != nil:
@@ -69,16 +69,16 @@ func (n *Notes) write(_ context.Context, p *gate.Permit) (gate.Result, error) {
 	return status(grant.ID, ledger.Committed, gate.Result{}), nil
 }
 
-// published answers where there is a note of that id which no claim knows of.
-func (n *Notes) published(grant gate.Grant) (gate.Result, error) {
+// published says what a note means that is there although no claim knows of it.
+func (n *Notes) published(grant gate.Grant) error {
 	digest, found, err := n.digest(grant.ID)
 	if err != nil {
-		return gate.Result{}, err
+		return err
 	}
 	if want, err := grant.Args.Digest(); err != nil || !found || digest != want {
-		return gate.Result{}, gate.ErrConflict
+		return gate.ErrConflict
 	}
-	return status(grant.ID, ledger.Replay, gate.Result{}), nil
+	return gate.ErrDone
 }
 
 // digest is the digest of the arguments that wrote the note of id. The note is their canonical form.
