@@ -39,7 +39,10 @@ func ledgerFile(args []string, flag string) (string, error) {
 		return "", err
 	}
 	if info.IsDir() {
-		return filepath.Join(path, ledger.FileName), nil
+		path = filepath.Join(path, ledger.FileName)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		return "", withHint(err, "there is no ledger in that folder; name another, or set LEDGER_DIR")
 	}
 	return path, nil
 }

@@ -3,9 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"sallyport/internal/canon"
@@ -17,13 +17,13 @@ import (
 // file is locked for as long as the server lives, so that a dead one cannot look alive.
 const serversDir = "servers"
 
-// presence is a server's file about itself.
+// presence is a server's file about itself. It is for people, so a failure to write it is logged
+// and stops nothing.
 type presence struct {
+	log     *slog.Logger
 	name    string
 	started time.Time
-
-	mu   sync.Mutex // guards file
-	file durable.File
+	file    durable.File // nil: it could not be made
 }
 
 // staleness says why a server goes on with an old policy; the zero value says that it does not.
@@ -32,27 +32,30 @@ type staleness struct {
 	since time.Time
 }
 
-func announce(dir string, p *policy.Policy) (*presence, error) {
-	servers := filepath.Join(dir, serversDir)
-	if err := durable.OS.MkdirAll(servers); err != nil {
-		return nil, err
+func announce(dir string, p *policy.Policy, log *slog.Logger) *presence {
+	s := &presence{log: log, started: time.Now()}
+	dir = filepath.Join(dir, serversDir)
+	err := durable.OS.MkdirAll(dir)
+	if err == nil {
+		s.name, s.file, err = durable.CreateLocked(durable.OS, dir, fmt.Sprintf("%d-", os.Getpid()), ".json")
 	}
-	name := filepath.Join(servers, fmt.Sprintf("%d-%s.json", os.Getpid(), durable.RandomID()))
-	file, err := durable.OS.Create(name)
 	if err != nil {
-		return nil, err
+		s.failed(err)
+		return s
 	}
-	if _, err := file.TryLock(); err != nil && !errors.Is(err, durable.ErrUnsupported) {
-		return nil, errors.Join(err, file.Close(), durable.OS.Remove(name))
-	}
-	s := &presence{name: name, started: time.Now(), file: file}
-	return s, s.tell(p, staleness{})
+	s.tell(p, staleness{})
+	return s
+}
+
+func (s *presence) failed(err error) {
+	s.log.Error("sallyport status will not know of this server: its file could not be written", "error", err)
 }
 
 // tell writes which policy decides now.
-func (s *presence) tell(p *policy.Policy, stale staleness) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *presence) tell(p *policy.Policy, stale staleness) {
+	if s.file == nil {
+		return
+	}
 	b := fmt.Appendf(nil, `{"pid":%d,"policy":{"digest":"%s","name":`, os.Getpid(), p.Digest())
 	b = canon.AppendString(b, p.Name())
 	b = fmt.Appendf(b, `,"version":%d},`, p.Version())
@@ -61,13 +64,20 @@ func (s *presence) tell(p *policy.Policy, stale staleness) error {
 		b = fmt.Appendf(b, `,"since":%d},`, stale.since.UnixNano())
 	}
 	b = fmt.Appendf(b, `"started":%d,"version":"%s"}`, s.started.UnixNano(), Version)
-	if err := s.file.Truncate(0); err != nil {
-		return err
+	err := s.file.Truncate(0)
+	if err == nil {
+		_, err = s.file.WriteAt(b, 0)
 	}
-	_, err := s.file.WriteAt(b, 0)
-	return err
+	if err != nil {
+		s.failed(err)
+	}
 }
 
-func (s *presence) leave() error {
-	return errors.Join(durable.OS.Remove(s.name), s.file.Close())
+func (s *presence) leave() {
+	if s.file == nil {
+		return
+	}
+	if err := errors.Join(durable.OS.Remove(s.name), s.file.Close()); err != nil {
+		s.log.Error("the server's own file could not be removed", "error", err)
+	}
 }

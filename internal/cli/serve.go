@@ -39,10 +39,15 @@ func newServe() *cobra.Command {
 		Long: `Serves MCP on stdin and stdout, in both protocol eras: 2026-07-28 without a handshake, and initialize for
 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05. Every call is decided by the policy, carried out at most once for
 each request_id, and recorded in the ledger. Without a policy file a built-in one allows every built-in tool but rm_rf.
-SIGHUP loads the policy file again; a bad file keeps the old policy, and sallyport status says so.`,
+SIGHUP loads the policy file again; a bad file keeps the old policy, and sallyport status says so. The server ends,
+when what runs is finished, at the end of its input; and at once, with nothing half done, on SIGTERM or SIGINT.
+For tests: CRASH_MARKER=FILE lets the first note touch FILE and stand still for 30 s before it is published.`,
 		Example: `  sallyport serve --policy policy.json --ledger .ledger`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opt.maxLine <= 0 || opt.maxCalls <= 0 {
+				return withHint(errors.New("--max-line and --max-calls must be more than 0"), "see sallyport serve --help")
+			}
 			opt.policy = setting(opt.policy, "POLICY_PATH", "")
 			opt.ledger = setting(opt.ledger, "LEDGER_DIR", defaultLedgerDir)
 			return serve(cmd.Context(), opt, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -52,7 +57,7 @@ SIGHUP loads the policy file again; a bad file keeps the old policy, and sallypo
 	flags.StringVar(&opt.policy, "policy", "", "the policy `FILE` (or POLICY_PATH; else a built-in policy)")
 	flags.StringVar(&opt.ledger, "ledger", "", "the `FOLDER` of ledger, claims and notes (or LEDGER_DIR; else .ledger)")
 	flags.IntVar(&opt.maxLine, "max-line", 16<<20, "the longest message in `BYTES`; a longer one is refused, the session goes on")
-	flags.IntVar(&opt.maxCalls, "max-calls", 64, "how many calls run at once; others wait")
+	flags.IntVar(&opt.maxCalls, "max-calls", 64, "how many calls run at once, a `NUMBER`; others wait")
 	return cmd
 }
 
@@ -77,14 +82,12 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	door := gate.New(p, s.ledger, s.claims, log)
 	tools := s.notes.Tools()
 	server := &gateway.Server{Door: door, Tools: tools, Version: Version, Log: log}
-	reload, endReload := hangups() // before status shows a process that somebody may send a SIGHUP to
-	present, err := announce(opt.ledger, p)
-	if err != nil {
-		return errors.Join(fmt.Errorf("announcing this server: %w", err), s.close())
-	}
 
-	var background sync.WaitGroup
+	var background sync.WaitGroup // what the first answer need not wait for
+	reload, endReload := hangups()
 	background.Go(func() {
+		present := announce(opt.ledger, p, log)
+		defer present.leave()
 		for range reload {
 			reloadPolicy(opt.policy, door, server, present, log)
 		}
@@ -93,7 +96,7 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	err = server.ServeLines(ctx, stdin, stdout, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
 	endReload()
 	background.Wait()
-	return errors.Join(err, present.leave(), s.close())
+	return errors.Join(err, s.close())
 }
 
 // mend settles and sweeps up what crashes left behind. Nobody waits for it: a call for a key that
@@ -129,17 +132,13 @@ func reloadPolicy(name string, door *gate.Gate, server *gateway.Server, present 
 	p, err := loadPolicy(name)
 	if err != nil {
 		log.Error("the policy was NOT loaded again, the old one goes on deciding", "error", err, "hint", hintOf(err))
-		if err := present.tell(door.Policy(), staleness{err: err.Error(), since: time.Now()}); err != nil {
-			log.Error("the server's own file could not be written", "error", err)
-		}
+		present.tell(door.Policy(), staleness{err: err.Error(), since: time.Now()})
 		return
 	}
 	door.SetPolicy(p)
 	server.Refresh()
 	log.Info("the policy was loaded again", "policy", p.Name(), "sha256", p.Digest())
-	if err := present.tell(p, staleness{}); err != nil {
-		log.Error("the server's own file could not be written", "error", err)
-	}
+	present.tell(p, staleness{})
 }
 
 // stores is the state of a ledger's folder.
@@ -160,33 +159,47 @@ func openStores(dir string) (*stores, error) {
 	if s.notes, err = notes.Open(durable.OS, dir); err != nil && !errors.Is(err, durable.ErrUnsupported) {
 		return nil, err
 	}
-	written, err := hasRecords(filepath.Join(dir, ledger.FileName))
+	size, err := sizeOf(filepath.Join(dir, ledger.FileName))
 	if err != nil {
 		return nil, err
 	}
-	s.claims, err = mutation.Open(durable.OS, dir, written)
+	s.claims, err = mutation.Open(durable.OS, dir, size > 0)
 	if errors.Is(err, mutation.ErrLost) || errors.Is(err, durable.ErrUnsupported) {
 		s.claims, err = mutation.Refusing(err), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.ledger, err = ledger.Open(durable.OS, dir)
-	if errors.Is(err, durable.ErrUnsupported) {
-		s.ledger, err = ledger.Refusing(err), nil
-	}
+	s.ledger, err = openLedger(dir, size)
 	if err != nil {
 		return nil, errors.Join(err, s.claims.Close())
 	}
 	return s, nil
 }
 
-func hasRecords(name string) (bool, error) {
+// openLedger opens the ledger, unless its claims know it to have been longer than size.
+func openLedger(dir string, size int64) (*ledger.Ledger, error) {
+	// Of claims that cannot be read each call will complain.
+	if end, err := mutation.LedgerEnd(durable.OS, dir); err == nil && size < end {
+		return ledger.Refusing(fmt.Errorf("%d bytes, and there were %d: %w", size, end, mutation.ErrLedgerLost)), nil
+	}
+	l, err := ledger.Open(durable.OS, dir)
+	if errors.Is(err, durable.ErrUnsupported) {
+		return ledger.Refusing(err), nil
+	}
+	return l, err
+}
+
+// sizeOf is the size of a file; 0 where there is none.
+func sizeOf(name string) (int64, error) {
 	info, err := os.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return 0, nil
 	}
-	return err == nil && info.Size() > 0, err
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 func (s *stores) close() error { return errors.Join(s.claims.Close(), s.ledger.Close()) }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -9,8 +10,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
-
-	"crypto/sha256"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,7 @@ func newShow() *cobra.Command {
 		Use:   "show REQUEST_ID",
 		Short: "Show everything that is known of one request",
 		Long: `Shows the ledger's records of a request_id in their order, its note, and the state of its claims.
-The ledger's folder is --ledger, else LEDGER_DIR, else .ledger.`,
+The ledger's folder is --ledger, else LEDGER_DIR, else .ledger. Exit code 1: nothing is known.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := ledgerFile(nil, dir)
@@ -39,13 +38,17 @@ The ledger's folder is --ledger, else LEDGER_DIR, else .ledger.`,
 			if err != nil {
 				return err
 			}
+			write := found.print
 			if asJSON {
-				return found.printJSON(cmd.OutOrStdout())
+				write = found.printJSON
 			}
-			return found.print(cmd.OutOrStdout())
+			if err := write(cmd.OutOrStdout()); err != nil || !found.empty() {
+				return err
+			}
+			return exit(exitNo)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "ledger", "", "the ledger's folder")
+	cmd.Flags().StringVar(&dir, "ledger", "", "the ledger's `FOLDER`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -56,6 +59,8 @@ type request struct {
 	note    []byte   // nil: there is none
 	claims  []mutation.Found
 }
+
+func (r *request) empty() bool { return len(r.records) == 0 && r.note == nil && len(r.claims) == 0 }
 
 func find(path, id string) (request, error) {
 	var r request
@@ -88,9 +93,9 @@ func find(path, id string) (request, error) {
 }
 
 func (r *request) print(w io.Writer) error {
-	if len(r.records) == 0 && r.note == nil && len(r.claims) == 0 {
-		fmt.Fprintln(w, "nothing is known of this request_id")
-		return exit(exitNo)
+	if r.empty() {
+		_, err := fmt.Fprintln(w, "nothing is known of this request_id")
+		return err
 	}
 	for _, line := range r.records {
 		v, err := canon.Parse(line)
@@ -119,7 +124,7 @@ func claimNews(c mutation.Found) string {
 	if c.State == mutation.Done {
 		return ", " + c.Outcome
 	}
-	return ", cut off: the next call with this request_id, or the next start, settles it"
+	return ", begun and not ended: a server is at it now, or it was cut off, and the next call with this request_id or the next start settles it"
 }
 
 func (r *request) printJSON(w io.Writer) error {

@@ -27,11 +27,14 @@ file was changed and the server still decides by the old one: because nobody sen
 is bad. PATH is the ledger's folder; else LEDGER_DIR, else .ledger.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := ledgerFile(args, "")
-			if err != nil {
-				return err
+			dir := setting("", "LEDGER_DIR", defaultLedgerDir)
+			if len(args) > 0 {
+				dir = args[0]
 			}
-			servers, err := living(filepath.Dir(path))
+			if _, err := os.Stat(dir); err != nil {
+				return withHint(err, "name the ledger's folder, or set LEDGER_DIR")
+			}
+			servers, err := living(dir)
 			if err != nil {
 				return err
 			}

@@ -72,7 +72,7 @@ func printVerdict(w io.Writer, path string, v ledger.Verdict, asJSON bool) {
 	case v.OK:
 		fmt.Fprintf(w, "whole: %d records in %s\nhead %s\n", v.Records, path, v.Head)
 	case v.Kind == ledger.TornTail:
-		fmt.Fprintf(w, "torn tail: %d whole records in %s, then line %d, which a crash cut short; the next writer sets it aside\nhead %s\n",
+		fmt.Fprintf(w, "torn tail: %d whole records in %s, then line %d without a newline: a crash cut it short, and the next writer mends it\nhead %s\n",
 			v.Records, path, v.FirstBadLine, v.Head)
 	default:
 		fmt.Fprintf(w, "tampered: line %d of %s: %s; the %d records before it are whole\nhead %s\n",

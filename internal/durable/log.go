@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -27,7 +28,7 @@ type Log[S any] struct {
 	queue   []*request[S]
 	later   []Line[S]
 	leading bool
-	end     int64
+	end     int64 // the file is durable up to there
 
 	// The leader alone uses the fields below.
 	file   File
@@ -137,7 +138,8 @@ func (l *Log[S]) GrownPast(end int64) (bool, error) {
 	return size > end, nil
 }
 
-// End is where the whole lines ended when this process last looked; the file may have grown since.
+// End is where the whole lines ended when this process last looked: up to there the file is
+// durable. It may have grown since.
 func (l *Log[S]) End() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +165,8 @@ func (l *Log[S]) Close() error {
 }
 
 // serve puts r into the queue and returns when it was served. One caller at a time leads: it
-// commits all that is queued, then gives the lead to the first that came meanwhile. So there is
-// no goroutine to feed, no timer, and a lone caller waits for nobody.
+// commits all that is queued, wakes those whom it served, then gives the lead to the first that
+// came meanwhile. So there is no goroutine to feed, no timer, and a lone caller waits for nobody.
 func (l *Log[S]) serve(r *request[S]) {
 	l.mu.Lock()
 	l.queue = append(l.queue, r)
@@ -181,17 +183,36 @@ func (l *Log[S]) serve(r *request[S]) {
 
 	l.commit(batch, later)
 
+	for _, served := range batch {
+		if served != r {
+			served.turn <- false
+		}
+	}
+	if len(batch) > 1 {
+		l.gather()
+	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.queue) > 0 {
 		l.queue[0].turn <- true
 	} else {
 		l.leading = false
 	}
-	l.mu.Unlock()
-	for _, served := range batch {
-		if served != r {
-			served.turn <- false
+}
+
+// gather lets those who were just served come back with their next wishes, for as long as more
+// do. Else the callers would fall into two halves for good, each waiting for the other's sync.
+func (l *Log[S]) gather() {
+	const most = 8
+	for before, yields := -1, 0; yields < most; yields++ {
+		l.mu.Lock()
+		waiting := len(l.queue)
+		l.mu.Unlock()
+		if waiting == before {
+			return
 		}
+		before = waiting
+		runtime.Gosched()
 	}
 }
 
@@ -263,10 +284,16 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 	if cap(buf) <= keepBuffer {
 		l.buf = buf
 	}
-	if len(buf) > 0 || tail.touched {
-		if err := l.put(buf, tail.end); err != nil {
-			return err
-		}
+	l.mu.Lock()
+	known := l.end
+	l.mu.Unlock()
+	// What others wrote since we last synced may not be on the disk: they may have died in between.
+	// Nothing is built upon it, or even believed, before it is.
+	if len(buf) == 0 && tail.end == known && !tail.touched {
+		return nil
+	}
+	if err := l.put(buf, tail.end); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	l.end = tail.end + int64(len(buf))
@@ -287,7 +314,7 @@ func (l *Log[S]) put(buf []byte, end int64) error {
 	if err := l.file.Sync(); err != nil {
 		l.broken = fmt.Errorf("%s: %w: a sync failed: %w", l.path, ErrBroken, err)
 		l.file.Truncate(end) // so that no peer builds upon it either; it may fail, and then the tail is checked by whoever comes next
-		return fmt.Errorf("syncing %s: %w", l.path, err)
+		return fmt.Errorf("syncing %s: %w: %w", l.path, ErrBroken, err)
 	}
 	return nil
 }

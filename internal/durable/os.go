@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sort"
 )
 
@@ -84,13 +85,19 @@ func (f osFile) Is(name string) (bool, error) {
 	return os.SameFile(open, now), nil
 }
 
-// OpenDir makes dir, if need be, and checks that state may be kept there: a real folder
+// OpenDir makes dir durably, if need be, and checks that state may be kept there: a real folder
 // (no symbolic link) of our own that nobody else can write to.
 func OpenDir(dir string) error {
-	if err := OS.MkdirAll(dir); err != nil {
-		return err
-	}
 	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := OS.MkdirAll(dir); err != nil {
+			return err
+		}
+		if err := OS.SyncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, ErrUnsupported) {
+			return err
+		}
+		info, err = os.Lstat(dir)
+	}
 	if err != nil {
 		return err
 	}

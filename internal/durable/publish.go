@@ -22,7 +22,7 @@ const tempPrefix = ".tmp-"
 // ErrExists means that the name was taken (its content may be anything), ErrUncertain that the
 // failure came at or after the link. After any other error nothing was published.
 func Publish(fsys FS, dir, name string, data []byte, beforeLink func() error) error {
-	temp, f, err := createTemp(fsys, dir)
+	temp, f, err := CreateLocked(fsys, dir, tempPrefix, "")
 	if err != nil {
 		return fmt.Errorf("creating a temporary file: %w", err)
 	}
@@ -57,25 +57,26 @@ func fill(f File, data []byte, beforeLink func() error) error {
 	return nil
 }
 
-// createTemp makes a temporary file and locks it. A sweeping peer may come between the two and
-// take the file away; then there is another name to try.
-func createTemp(fsys FS, dir string) (string, File, error) {
+// CreateLocked makes a file in dir that stays locked for as long as it is open, so that
+// RemoveIfDead leaves it alone. Its name is prefix, an id that nobody else has, and suffix.
+func CreateLocked(fsys FS, dir, prefix, suffix string) (name string, f File, err error) {
 	for range 10 {
-		temp := filepath.Join(dir, tempPrefix+RandomID())
-		f, err := fsys.Create(temp)
+		name := filepath.Join(dir, prefix+RandomID()+suffix)
+		f, err := fsys.Create(name)
 		if err != nil {
 			return "", nil, err
 		}
-		if locked, err := f.TryLock(); err != nil {
-			return "", nil, errors.Join(err, f.Close(), fsys.Remove(temp))
-		} else if locked {
-			if mine, err := f.Is(temp); err == nil && mine {
-				return temp, f, nil
-			}
+		locked, err := f.TryLock()
+		if err != nil {
+			return "", nil, errors.Join(err, f.Close(), fsys.Remove(name))
+		}
+		// A sweeping peer may have come between the two and taken the file away.
+		if mine, err := f.Is(name); locked && err == nil && mine {
+			return name, f, nil
 		}
 		f.Close()
 	}
-	return "", nil, fmt.Errorf("%s: every temporary file was taken away at once", dir)
+	return "", nil, fmt.Errorf("%s: every new file was taken away at once", dir)
 }
 
 // Sweep removes the temporary files in dir whose process is dead.

@@ -26,7 +26,7 @@ func (l *Log[S]) mendedTail() (tail[S], error) {
 	if err != nil {
 		return tail[S]{}, fmt.Errorf("sizing %s: %w", l.path, err)
 	}
-	line, end, err := lastLine(l.file, size)
+	line, end, err := LastLine(l.file, size)
 	if err != nil {
 		return tail[S]{}, fmt.Errorf("reading the end of %s: %w", l.path, err)
 	}
@@ -92,9 +92,9 @@ func (l *Log[S]) setAside(torn *io.SectionReader) (string, error) {
 	return name, l.fsys.SyncDir(dir)
 }
 
-// lastLine returns the last line that ends with a newline, without it, and the offset after
+// LastLine returns the last line of a log of that size that ends with a newline, without it, and the offset after
 // that newline: nil and 0 where there is none. One read does where lines are of ordinary length.
-func lastLine(r io.ReaderAt, size int64) (line []byte, end int64, err error) {
+func LastLine(r io.ReaderAt, size int64) (line []byte, end int64, err error) {
 	start := max(0, size-tailChunk)
 	chunk := make([]byte, size-start)
 	if err := readAt(r, chunk, start); err != nil {

@@ -64,7 +64,7 @@ func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *m
 	if err := g.ledger.Append(rec); err != nil {
 		return Result{}, g.unavailable(unrecorded, err)
 	}
-	claim.MarkRecorded()
+	claim.MarkRecorded(g.ledger.End())
 	return result, nil
 }
 
@@ -138,7 +138,7 @@ func (g *Gate) settle(ctx context.Context, t *Tool, claim *mutation.Claim) error
 		}
 		g.log.Info("an outcome from before a crash was recorded", "tool", t.Name, "attempt", claim.Attempt)
 	}
-	claim.MarkRecorded()
+	claim.MarkRecorded(g.ledger.End())
 	return nil
 }
 
@@ -164,6 +164,9 @@ func (g *Gate) settleIntent(ctx context.Context, t *Tool, claim *mutation.Claim)
 // process is at this moment is left to it. The errors say what could not be settled; a call for
 // the same key will try again.
 func (g *Gate) Recover(ctx context.Context, tools []*Tool) error {
+	if err := g.ledger.Ready(); err != nil {
+		return fmt.Errorf("looking at the ledger: %w", err)
+	}
 	keys, err := g.claims.Unsettled()
 	if err != nil {
 		return fmt.Errorf("reading the claims: %w", err)

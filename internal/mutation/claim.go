@@ -95,12 +95,12 @@ func (c *Claim) Free() error {
 	return nil
 }
 
-// MarkRecorded notes that the outcome's record is in the ledger. It is a hint that spares the
-// next one a look into the ledger; a crash may lose it.
-func (c *Claim) MarkRecorded() {
+// MarkRecorded notes that the outcome's record is in the ledger, which now ends at ledgerEnd. It
+// is a hint that spares the next one a look into the ledger; a crash may lose it.
+func (c *Claim) MarkRecorded(ledgerEnd int64) {
 	sum := c.sum
 	c.claims.log.AppendLater(func(dst []byte, _ *struct{}) []byte {
-		return appendLine(dst, recorded, sum, []byte("{}"))
+		return appendLine(dst, recorded, sum, offsetJSON(ledgerEnd))
 	})
 	c.claims.index.settle(sum)
 	c.Recorded = true
@@ -108,9 +108,9 @@ func (c *Claim) MarkRecorded() {
 
 func (c *Claim) write(state State) error {
 	e := entry{Entry: c.Entry, key: c.key}
-	json := []byte("{}")
-	if state != free {
-		json = e.json()
+	json := e.json()
+	if state == free {
+		json = offsetJSON(e.Offset)
 	}
 	var length int
 	end, err := c.claims.log.Append(func(dst []byte, _ *struct{}) []byte {

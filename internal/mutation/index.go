@@ -2,6 +2,7 @@ package mutation
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"sync"
 
@@ -106,7 +107,7 @@ func (x *index) read(r io.Reader) error {
 			return err
 		}
 		if err := x.add(line, x.end); err != nil {
-			return err
+			return fmt.Errorf("at byte %d: %w: %w", x.end, durable.ErrDamaged, err)
 		}
 		x.end += int64(len(line))
 	}
@@ -130,6 +131,8 @@ func (x *index) add(line []byte, offset int64) error {
 		return err
 	}
 	switch state {
+	case header:
+		return nil
 	case Intended, Done, recorded, free:
 		x.apply(sum, place{offset: offset, length: int32(len(line)), state: state})
 		return nil

@@ -19,7 +19,9 @@ const (
 	Intended State = 'I' // something was begun, and only a look at the world can tell more
 	Done     State = 'O' // the outcome is known
 
-	// Lines that are no states: an outcome's record is in the ledger; an intent was taken back.
+	// Lines that are no states: the first line; an outcome's record is in the ledger; an intent was
+	// taken back.
+	header   State = 'H'
 	recorded State = 'R'
 	free     State = 'F'
 )
@@ -58,7 +60,8 @@ type entry struct {
 //	SUM STATE KEY JSON
 //
 // with single spaces: SUM is the SHA-256 of what follows it, KEY the hash of the key, both in
-// hex, STATE one letter. So an index can be made without reading any JSON.
+// hex, STATE one letter. So an index can be made without reading any JSON. The JSON of every line
+// has the member offset: the ledger was at least that long.
 const (
 	sumEnd   = 2 * sha256.Size
 	stateAt  = sumEnd + 1
@@ -68,7 +71,7 @@ const (
 	shortest = jsonAt + len("{}")
 )
 
-var errDamaged = errors.New("the line is damaged")
+var errDamaged = errors.New("a line of the claims is damaged")
 
 func checkLine(line []byte) error {
 	if len(line) < shortest {
@@ -104,6 +107,9 @@ func appendLine(dst []byte, state State, sum keySum, json []byte) []byte {
 	hex.Encode(dst[start:], own[:])
 	return append(dst, '\n')
 }
+
+// offsetJSON is the JSON of a line that needs no more.
+func offsetJSON(offset int64) []byte { return fmt.Appendf(nil, `{"offset":%d}`, offset) }
 
 // json spells an entry canonically. The answer is kept as a string, so that it comes back to the
 // byte whatever its own spelling is.

@@ -49,6 +49,8 @@ var (
 	ErrInFlight = errors.New("another process is carrying out the same request")
 	// ErrLost says that there is a ledger but not the claims that belong to it.
 	ErrLost = errors.New("the claims that belong to this ledger are missing")
+	// ErrLedgerLost says that the ledger is missing, or shorter than the claims know it.
+	ErrLedgerLost = errors.New("the ledger that belongs to these claims is missing or was cut")
 )
 
 // FileName is the name of the claims in their folder.
@@ -75,20 +77,17 @@ type Claims struct {
 // is no telling what was done before.
 func Refusing(why error) *Claims { return &Claims{refusal: why} }
 
-// Open opens the claims in dir and makes them if need be. Where they are missing although
-// expected, because there is a ledger that was written with them, it returns ErrLost: to begin
-// anew would run again what was run before.
+// Open opens the claims in dir and makes them if need be. Where they are missing or empty although
+// there is a ledger that was written with them, it returns ErrLost: to begin anew would run again
+// what was run before.
 func Open(fsys durable.FS, dir string, expected bool) (*Claims, error) {
 	path := filepath.Join(dir, FileName)
-	if expected {
-		f, err := fsys.OpenRead(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w", path, ErrLost)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("opening the claims: %w", err)
-		}
-		f.Close()
+	empty, err := isEmpty(fsys, path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the claims: %w", err)
+	}
+	if empty && expected {
+		return nil, fmt.Errorf("%s: %w", path, ErrLost)
 	}
 	log, err := durable.OpenLog(fsys, path, durable.Format[struct{}]{
 		Next: func(_ *struct{}, line []byte) (struct{}, error) { return struct{}{}, checkLine(line) },
@@ -100,7 +99,52 @@ func Open(fsys durable.FS, dir string, expected bool) (*Claims, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the claims: %w", err), log.Close())
 	}
-	return &Claims{log: log, locks: locks, held: map[keySum]chan struct{}{}, index: newIndex()}, nil
+	c := &Claims{log: log, locks: locks, held: map[keySum]chan struct{}{}, index: newIndex()}
+	if empty {
+		_, err = log.Append(func(dst []byte, _ *struct{}) []byte {
+			return appendLine(dst, header, keySum{}, offsetJSON(0))
+		})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the claims: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+func isEmpty(fsys durable.FS, path string) (bool, error) {
+	f, err := fsys.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	return size == 0, err
+}
+
+// LedgerEnd is how long the ledger was when the claims in dir were last written to: a shorter one
+// is not whole, or not theirs. It reads one line and takes no lock.
+func LedgerEnd(fsys durable.FS, dir string) (int64, error) {
+	f, err := fsys.OpenRead(filepath.Join(dir, FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("opening the claims: %w", err)
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return 0, fmt.Errorf("sizing the claims: %w", err)
+	}
+	line, _, err := durable.LastLine(f, size)
+	if err != nil || line == nil {
+		return 0, err
+	}
+	e, err := parseLine(line)
+	return e.Offset, err
 }
 
 // Begin takes the claim on key, and reads its state. A claim held in this process is waited for

@@ -75,7 +75,7 @@ func TestEveryStateIsFoundAgain(t *testing.T) {
 		"intended": {intend, Entry{State: Intended, Fingerprint: "f", Offset: 7, Record: record}},
 		"done": {func(t *testing.T, c *Claim) { intend(t, c); complete(t, c) },
 			Entry{State: Done, Fingerprint: "f", Offset: 7, Record: record, Outcome: "committed", Result: []byte(`{"odd \"result\"":1.0}`)}},
-		"recorded": {func(t *testing.T, c *Claim) { intend(t, c); complete(t, c); c.MarkRecorded() },
+		"recorded": {func(t *testing.T, c *Claim) { intend(t, c); complete(t, c); c.MarkRecorded(9) },
 			Entry{State: Done, Fingerprint: "f", Offset: 7, Record: record, Outcome: "committed", Result: []byte(`{"odd \"result\"":1.0}`), Recorded: true}},
 		"free": {func(t *testing.T, c *Claim) {
 			intend(t, c)
@@ -192,7 +192,7 @@ func TestUnsettledNamesWhatACrashLeft(t *testing.T) {
 			func(*Claim) {},
 			func(c *Claim) { intend(t, c) },
 			func(c *Claim) { intend(t, c); complete(t, c) },
-			func(c *Claim) { intend(t, c); complete(t, c); c.MarkRecorded() },
+			func(c *Claim) { intend(t, c); complete(t, c); c.MarkRecorded(9) },
 			func(c *Claim) {
 				intend(t, c)
 				if err := c.Free(); err != nil {
@@ -235,6 +235,40 @@ func TestMissingClaimsAreNoticed(t *testing.T) {
 		if _, err := Open(fsys, dir, true); err != nil {
 			t.Errorf("Open with claims there: %v", err)
 		}
+		f, err := fsys.Open(filepath.Join(dir, FileName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(fsys, dir, true); !errors.Is(err, ErrLost) {
+			t.Errorf("Open with emptied claims: %v, want ErrLost", err)
+		}
+	})
+}
+
+func TestClaimsRememberHowLongTheLedgerWas(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys durable.FS, dir string) {
+		want := func(n int64) {
+			t.Helper()
+			if got, err := LedgerEnd(fsys, dir); err != nil || got != n {
+				t.Errorf("LedgerEnd() = %d, %v, want %d", got, err, n)
+			}
+		}
+		want(0)
+		claims := open(t, fsys, dir)
+		want(0)
+		claim := begin(t, claims, key)
+		intend(t, claim)
+		want(7)
+		complete(t, claim)
+		claim.MarkRecorded(500)
+		claim.Release()
+		if err := claims.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want(500)
 	})
 }
 
