@@ -16,8 +16,8 @@ import (
 var (
 	// ErrExists says that a file of that name was published before.
 	ErrExists = errors.New("file exists")
-	// ErrReplaced says that a file was removed or replaced under a process that had it open.
-	ErrReplaced = errors.New("the file was replaced or removed while in use")
+	// ErrReplaced says that a file was removed, replaced or cut under a process that had it open.
+	ErrReplaced = errors.New("the file was replaced, removed or cut while in use")
 	// ErrDamaged says that the last whole line of a log does not verify: it was tampered with.
 	ErrDamaged = errors.New("the last line does not verify")
 	// ErrBroken says that an earlier failure left unknown what is on the disk.

@@ -14,7 +14,8 @@ import (
 // A Log is an append-only file of lines, shared by all callers of a process and by all
 // processes that open it. Appending takes the lock on the file, checks that the file is still
 // the one under its name, reads and checks the last line, writes the lines of everybody who
-// waits, and syncs once. Nothing about the file is remembered from one batch to the next.
+// waits, and syncs once. Of the file nothing is remembered from one batch to the next but how long
+// it was, since it only grows.
 //
 // S is what a line needs to know of the lines before it, such as the hash of the last one.
 // A Log is safe for concurrent use.
@@ -284,9 +285,10 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 	if cap(buf) <= keepBuffer {
 		l.buf = buf
 	}
-	l.mu.Lock()
-	known := l.end
-	l.mu.Unlock()
+	known := l.End()
+	if tail.end < known {
+		return fmt.Errorf("%s was durable up to byte %d and ends at %d: %w", l.path, known, tail.end, ErrReplaced)
+	}
 	// What others wrote since we last synced may not be on the disk: they may have died in between.
 	// Nothing is built upon it, or even believed, before it is.
 	if len(buf) == 0 && tail.end == known && !tail.touched {

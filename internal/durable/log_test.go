@@ -250,6 +250,28 @@ func TestReplacedOrRemovedFileIsRefused(t *testing.T) {
 	})
 }
 
+func TestCutFileIsRefused(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys durable.FS, path string) {
+		l := mustOpen(t, fsys, path, numbered)
+		mustAppend(t, l, "a", "b")
+		f, err := fsys.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Truncate(4); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(word("c")); !errors.Is(err, durable.ErrReplaced) {
+			t.Errorf("Append: %v, want ErrReplaced", err)
+		}
+		if err := l.View(nil); !errors.Is(err, durable.ErrReplaced) {
+			t.Errorf("View: %v, want ErrReplaced", err)
+		}
+		damage(t, fsys, path, "2 b\n", 4)
+		mustAppend(t, l, "c") // restored, it goes on
+	})
+}
+
 func TestViewSeesWholeLinesOnly(t *testing.T) {
 	onBoth(t, func(t *testing.T, fsys durable.FS, path string) {
 		l := mustOpen(t, fsys, path, numbered)

@@ -55,13 +55,13 @@ var causes = []struct {
 	is     error
 	advice string
 }{
+	{durable.ErrBroken, "an earlier write to the disk failed: see to the disk, then restart the server"},
 	{syscall.ENOSPC, "the disk is full: free some space, then retry"},
 	{syscall.EDQUOT, "the disk quota is used up: free some space, then retry"},
 	{mutation.ErrLost, "the claims that belong to this ledger are missing: restore them with the ledger, or start a new ledger folder"},
 	{mutation.ErrLedgerLost, "the ledger is missing, or shorter than its claims know it: restore it, or start a new ledger folder"},
-	{durable.ErrReplaced, "the ledger or its claims were replaced or removed while in use: put them back and restart the server"},
+	{durable.ErrReplaced, "the ledger or its claims were replaced, removed or cut while in use: put them back and restart the server"},
 	{durable.ErrDamaged, "the ledger or its claims do not verify: run sallyport verify; if it says whole, claims.log is what was changed; restore it"},
-	{durable.ErrBroken, "an earlier write to the disk failed: see to the disk, then restart the server"},
 	{durable.ErrLocked, "another process holds the ledger's lock and does not let go: see whether it is stopped"},
 	{durable.ErrUnsupported, "sallyport cannot yet lock files and sync folders on this platform, so it refuses every call there"},
 	{errInconclusive, "an earlier attempt with this request_id was cut off: find out whether it happened before you try another"},

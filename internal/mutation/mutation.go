@@ -252,8 +252,11 @@ func (c *Claims) entryAt(at place) (entry, error) {
 		return entry{}, fmt.Errorf("reading a claim: %w", err)
 	}
 	e, err := parseLine(line)
+	if err != nil {
+		return entry{}, fmt.Errorf("the claim at byte %d: %w: %w", at.offset, durable.ErrDamaged, err)
+	}
 	e.Recorded = at.settled
-	return e, err
+	return e, nil
 }
 
 // Close closes the claims. It must be the last call.
