@@ -30,10 +30,13 @@ var (
 
 // FS is the part of a file system that durable state stands on. OS is the real
 // one; tests have another that can forget what was not synced.
-// No method follows a symbolic link as the last element of a name, or opens what is no regular file.
+// No method follows a symbolic link as the last element of a name, takes another kind of file for
+// a regular one or for a folder, or waits for the other end of a pipe.
 type FS interface {
-	// MkdirAll makes dir and its missing parents, for the owner alone.
-	MkdirAll(dir string) error
+	// OwnDir makes dir durably, for the owner alone, if need be, and then is IsOwnDir.
+	OwnDir(dir string) error
+	// IsOwnDir is an error unless dir is a real folder of our own that nobody else can write to.
+	IsOwnDir(dir string) error
 	// Open opens a file for reading and writing.
 	Open(name string) (File, error)
 	// OpenRead opens a file for reading.

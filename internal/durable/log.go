@@ -182,7 +182,9 @@ func (l *Log[S]) serve(r *request[S]) {
 	batch, later := l.take()
 	l.mu.Unlock()
 
-	l.commit(batch, later)
+	if err := l.commit(batch, later); errors.Is(err, ErrLocked) {
+		batch = append(batch, l.giveUp(err)...)
+	}
 
 	for _, served := range batch {
 		if served != r {
@@ -229,14 +231,28 @@ func (l *Log[S]) take() (batch []*request[S], later []Line[S]) {
 	return batch, later
 }
 
-func (l *Log[S]) commit(batch []*request[S], later []Line[S]) {
-	if err := l.commitLocked(batch, later); err != nil {
+// giveUp takes out who came while the lock was waited for in vain: they have waited as well.
+func (l *Log[S]) giveUp(err error) []*request[S] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	late := l.queue
+	l.queue = nil
+	for _, r := range late {
+		r.err = err
+	}
+	return late
+}
+
+func (l *Log[S]) commit(batch []*request[S], later []Line[S]) error {
+	err := l.commitLocked(batch, later)
+	if err != nil {
 		for _, r := range batch {
 			if r.err == nil {
 				r.err = err
 			}
 		}
 	}
+	return err
 }
 
 func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
@@ -294,7 +310,7 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 	if len(buf) == 0 && tail.end == known && !tail.touched {
 		return nil
 	}
-	if err := l.put(buf, tail.end); err != nil {
+	if err := l.put(buf, tail.end, tail.torn); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -306,8 +322,12 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 // put writes buf at end and syncs. What could not be written is cut off again. A failed sync
 // leaves unknown what is on the disk (the kernel may call the page clean and lose it), so
 // nothing may be built upon it by this process.
-func (l *Log[S]) put(buf []byte, end int64) error {
-	if _, err := l.file.WriteAt(buf, end); err != nil {
+func (l *Log[S]) put(buf []byte, end int64, torn bool) error {
+	_, err := l.file.WriteAt(buf, end)
+	if err == nil && torn {
+		err = l.file.Truncate(end + int64(len(buf)))
+	}
+	if err != nil {
 		if cutErr := l.file.Truncate(end); cutErr != nil {
 			l.broken = fmt.Errorf("%s: %w: half a line could not be taken back: %w", l.path, ErrBroken, cutErr)
 		}

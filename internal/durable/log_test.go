@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -45,7 +44,7 @@ func fileSystems(t *testing.T) map[string]func(t *testing.T) (durable.FS, string
 	return map[string]func(t *testing.T) (durable.FS, string){
 		"memory": func(t *testing.T) (durable.FS, string) {
 			fs := crashfs.New()
-			fs.MkdirAll("d")
+			fs.OwnDir("d")
 			return fs, "d/log"
 		},
 		"disk": func(t *testing.T) (durable.FS, string) {
@@ -327,7 +326,7 @@ func failing(fs *crashfs.FS, op crashfs.Op, times int, err error) *int {
 
 func TestFailedWriteIsTakenBack(t *testing.T) {
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	l := mustOpen(t, fs, "d/log", numbered)
 	mustAppend(t, l, "a")
 	fired := failing(fs, crashfs.Write, 1, syscall.ENOSPC)
@@ -342,7 +341,7 @@ func TestFailedWriteIsTakenBack(t *testing.T) {
 
 func TestFailedSyncPoisonsTheLog(t *testing.T) {
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	l := mustOpen(t, fs, "d/log", numbered)
 	peer := mustOpen(t, fs, "d/log", numbered)
 	mustAppend(t, l, "a")
@@ -367,7 +366,7 @@ func TestFailedSyncPoisonsTheLog(t *testing.T) {
 func TestTornTailThatCannotBeMendedIsAnError(t *testing.T) {
 	for _, op := range []crashfs.Op{crashfs.Create, crashfs.Truncate, crashfs.SyncDir} {
 		fs := crashfs.New()
-		fs.MkdirAll("d")
+		fs.OwnDir("d")
 		l := mustOpen(t, fs, "d/log", numbered)
 		mustAppend(t, l, "a")
 		damage(t, fs, "d/log", "torn", 4)
@@ -379,52 +378,5 @@ func TestTornTailThatCannotBeMendedIsAnError(t *testing.T) {
 		if got, want := content(t, fs, "d/log"), "1 a\n2 c\n"; got != want {
 			t.Errorf("%s failed: content %q, want %q", op, got, want)
 		}
-	}
-}
-
-func TestOnlyPlainFilesAndFoldersAreOpened(t *testing.T) {
-	dir := t.TempDir()
-	victim := filepath.Join(dir, "victim")
-	if err := os.WriteFile(victim, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	link := filepath.Join(dir, "log")
-	if err := os.Symlink(victim, link); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := durable.OpenLog(durable.OS, link, numbered); err == nil {
-		t.Error("a log was opened through a symbolic link")
-	}
-	if err := durable.OpenDir(link); err == nil {
-		t.Error("a file was opened as a folder")
-	}
-	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, open := range []func(string) (durable.File, error){durable.OS.Open, durable.OS.OpenRead} {
-		if _, err := open(pipe); err == nil {
-			t.Error("a pipe was opened as a file")
-		}
-	}
-	folder := filepath.Join(dir, "folder")
-	if err := os.Symlink(t.TempDir(), folder); err != nil {
-		t.Fatal(err)
-	}
-	if err := durable.OpenDir(folder); err == nil {
-		t.Error("a folder was opened through a symbolic link")
-	}
-	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := durable.OpenDir(open); err == nil {
-		t.Error("a folder that others can write to was opened")
-	}
-	if err := durable.OpenDir(filepath.Join(dir, "new", "deep")); err != nil {
-		t.Errorf("a new folder: %v", err)
 	}
 }

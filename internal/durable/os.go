@@ -2,7 +2,6 @@ package durable
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +13,28 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
-func (osFS) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
+func (fsys osFS) OwnDir(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if err := fsys.SyncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, ErrUnsupported) {
+			return err
+		}
+	}
+	return fsys.IsOwnDir(dir)
+}
+
+func (osFS) IsOwnDir(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return &fs.PathError{Op: "open", Path: dir, Err: errors.New("is a symbolic link or a file; name the folder itself")}
+	}
+	return ownDir(dir, info)
+}
 
 func (osFS) Open(name string) (File, error) { return openOS(name, os.O_RDWR) }
 
@@ -31,7 +51,7 @@ func (osFS) Rename(oldname, newname string) error { return os.Rename(oldname, ne
 func (osFS) Remove(name string) error { return os.Remove(name) }
 
 func (osFS) Names(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	d, err := openDir(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +62,8 @@ func (osFS) Names(dir string) ([]string, error) {
 }
 
 func (osFS) SyncDir(dir string) error { return syncDir(dir) }
+
+func openDir(dir string) (*os.File, error) { return os.OpenFile(dir, os.O_RDONLY|openFolder, 0) }
 
 func openOS(name string, flag int) (File, error) {
 	f, err := os.OpenFile(name, flag|openPlain, 0o600)
@@ -83,26 +105,4 @@ func (f osFile) Is(name string) (bool, error) {
 		return false, err
 	}
 	return os.SameFile(open, now), nil
-}
-
-// OpenDir makes dir durably, if need be, and checks that state may be kept there: a real folder
-// (no symbolic link) of our own that nobody else can write to.
-func OpenDir(dir string) error {
-	info, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := OS.MkdirAll(dir); err != nil {
-			return err
-		}
-		if err := OS.SyncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, ErrUnsupported) {
-			return err
-		}
-		info, err = os.Lstat(dir)
-	}
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("is a symbolic link or a file; name the folder itself")}
-	}
-	return ownDir(dir, info)
 }

@@ -14,8 +14,11 @@ import (
 // openPlain follows no link, and does not wait for the other end of a pipe that somebody put there.
 const openPlain = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
+// openFolder follows no link either, and opens nothing but a folder.
+const openFolder = syscall.O_NOFOLLOW | syscall.O_DIRECTORY
+
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := openDir(dir)
 	if err != nil {
 		return err
 	}

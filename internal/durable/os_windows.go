@@ -5,7 +5,10 @@ import (
 	"os"
 )
 
-const openPlain = 0
+const (
+	openPlain  = 0
+	openFolder = 0
+)
 
 func syncDir(string) error                     { return ErrUnsupported }
 func ownDir(string, fs.FileInfo) error         { return nil }

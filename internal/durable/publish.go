@@ -20,7 +20,7 @@ const tempPrefix = ".tmp-"
 // data is durable and the name is not there yet; its error stops the publication.
 //
 // ErrExists means that the name was taken (its content may be anything), ErrUncertain that the
-// failure came at or after the link. After any other error nothing was published.
+// name is there but may not be durable. After any other error nothing was published.
 func Publish(fsys FS, dir, name string, data []byte, beforeLink func() error) error {
 	temp, f, err := CreateLocked(fsys, dir, tempPrefix, "")
 	if err != nil {
@@ -30,11 +30,14 @@ func Publish(fsys FS, dir, name string, data []byte, beforeLink func() error) er
 	if err := fill(f, data, beforeLink); err != nil {
 		return errors.Join(err, fsys.Remove(temp))
 	}
-	linkErr := fsys.Link(temp, filepath.Join(dir, name))
+	path := filepath.Join(dir, name)
+	linkErr := fsys.Link(temp, path)
 	fsys.Remove(temp) // a name that stays is litter for Sweep, not a failure
 	switch {
 	case errors.Is(linkErr, fs.ErrExist):
 		return fmt.Errorf("publishing %s: %w", name, ErrExists)
+	case linkErr != nil && isAbsent(fsys, path):
+		return fmt.Errorf("publishing %s: %w", name, linkErr)
 	case linkErr != nil:
 		return fmt.Errorf("publishing %s: %w: %w", name, ErrUncertain, linkErr)
 	}
@@ -42,6 +45,15 @@ func Publish(fsys FS, dir, name string, data []byte, beforeLink func() error) er
 		return fmt.Errorf("publishing %s: %w: %w", name, ErrUncertain, err)
 	}
 	return nil
+}
+
+// isAbsent reports whether it is certain that there is no file of that name.
+func isAbsent(fsys FS, name string) bool {
+	f, err := fsys.OpenRead(name)
+	if err == nil {
+		f.Close()
+	}
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func fill(f File, data []byte, beforeLink func() error) error {
@@ -79,20 +91,21 @@ func CreateLocked(fsys FS, dir, prefix, suffix string) (name string, f File, err
 	return "", nil, fmt.Errorf("%s: every new file was taken away at once", dir)
 }
 
-// Sweep removes the temporary files in dir whose process is dead.
+// Sweep removes the temporary files in dir whose process is dead. What it cannot remove it leaves,
+// and goes on.
 func Sweep(fsys FS, dir string) error {
 	names, err := fsys.Names(dir)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, name := range names {
 		if strings.HasPrefix(name, tempPrefix) {
-			if _, err := RemoveIfDead(fsys, filepath.Join(dir, name)); err != nil {
-				return err
-			}
+			_, err := RemoveIfDead(fsys, filepath.Join(dir, name))
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // RemoveIfDead removes a file that no living process holds locked, and reports whether it did.

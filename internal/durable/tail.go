@@ -2,6 +2,7 @@ package durable
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ type tail[S any] struct {
 	state   S
 	note    Line[S] // tells of torn bytes that were cut off
 	touched bool    // the tail was mended, so a sync is due
+	torn    bool    // bytes after end are set aside, and cut off once the note of them is written
 }
 
 const tailChunk = 4 << 10
@@ -26,20 +28,35 @@ func (l *Log[S]) mendedTail() (tail[S], error) {
 	if err != nil {
 		return tail[S]{}, fmt.Errorf("sizing %s: %w", l.path, err)
 	}
-	line, end, err := LastLine(l.file, size)
+	last, err := readEnd(l.file, size)
 	if err != nil {
 		return tail[S]{}, fmt.Errorf("reading the end of %s: %w", l.path, err)
 	}
-	t := tail[S]{end: end, state: l.format.Start}
-	if line != nil {
-		if t.state, err = l.format.Next(nil, line); err != nil {
-			return tail[S]{}, fmt.Errorf("%s: %w: %w", l.path, ErrDamaged, err)
-		}
+	t := tail[S]{end: last.end}
+	if t.state, err = l.stateAfter(last); err != nil {
+		return tail[S]{}, fmt.Errorf("%s: %w: %w", l.path, ErrDamaged, err)
 	}
-	if end == size {
+	if last.end == size {
 		return t, nil
 	}
 	return l.mend(t, size)
+}
+
+// stateAfter checks the last line, and that it follows the one before if that is at hand.
+func (l *Log[S]) stateAfter(last ending) (S, error) {
+	switch {
+	case last.line == nil:
+		return l.format.Start, nil
+	case last.first:
+		return l.format.Next(&l.format.Start, last.line)
+	case last.before == nil:
+		return l.format.Next(nil, last.line)
+	}
+	before, err := l.format.Next(nil, last.before)
+	if err != nil {
+		return before, err
+	}
+	return l.format.Next(&before, last.line)
 }
 
 func (l *Log[S]) mend(t tail[S], size int64) (tail[S], error) {
@@ -61,10 +78,7 @@ func (l *Log[S]) mend(t tail[S], size int64) (tail[S], error) {
 	if err != nil {
 		return t, fmt.Errorf("setting the torn end of %s aside: %w", l.path, err)
 	}
-	if err := l.file.Truncate(t.end); err != nil {
-		return t, fmt.Errorf("cutting the torn end of %s: %w", l.path, err)
-	}
-	t.touched = true
+	t.touched, t.torn = true, true
 	if l.format.Note != nil {
 		t.note = l.format.Note(Torn{Aside: aside, Bytes: torn.Size()})
 	}
@@ -73,9 +87,14 @@ func (l *Log[S]) mend(t tail[S], size int64) (tail[S], error) {
 
 // setAside copies torn bytes into a file of their own, durably, beside the log.
 func (l *Log[S]) setAside(torn *io.SectionReader) (string, error) {
-	name := filepath.Base(l.path) + ".torn-" + RandomID()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(torn, 0, torn.Size())); err != nil {
+		return "", err
+	}
+	// Named by what is in it, so that a mender that dies leaves nothing that its successor would not write again.
+	name := fmt.Sprintf("%s.torn-%x", filepath.Base(l.path), sum.Sum(nil)[:8])
 	dir := filepath.Dir(l.path)
-	f, err := l.fsys.Create(filepath.Join(dir, name))
+	f, err := openOrCreate(l.fsys, filepath.Join(dir, name))
 	if err != nil {
 		return "", err
 	}
@@ -92,30 +111,52 @@ func (l *Log[S]) setAside(torn *io.SectionReader) (string, error) {
 	return name, l.fsys.SyncDir(dir)
 }
 
-// LastLine returns the last line of a log of that size that ends with a newline, without it, and the offset after
-// that newline: nil and 0 where there is none. One read does where lines are of ordinary length.
-func LastLine(r io.ReaderAt, size int64) (line []byte, end int64, err error) {
+// ending is the end of a log's whole lines.
+type ending struct {
+	end    int64  // the offset after the last newline; 0 where there is none
+	line   []byte // the last line that ends with a newline, without it; nil where there is none
+	first  bool   // it is the first line, too
+	before []byte // the line before it, if that is not the first and lies near the end
+}
+
+// LastLine returns the last line of a log of that size that ends with a newline, without it; nil
+// where there is none.
+func LastLine(r io.ReaderAt, size int64) ([]byte, error) {
+	last, err := readEnd(r, size)
+	return last.line, err
+}
+
+// readEnd reads the end of a log. One read does where lines are of ordinary length.
+func readEnd(r io.ReaderAt, size int64) (ending, error) {
 	start := max(0, size-tailChunk)
 	chunk := make([]byte, size-start)
 	if err := readAt(r, chunk, start); err != nil {
-		return nil, 0, err
+		return ending{}, err
 	}
-	if newline := bytes.LastIndexByte(chunk, '\n'); newline >= 0 {
-		before := bytes.LastIndexByte(chunk[:newline], '\n')
-		if before >= 0 || start == 0 {
-			return chunk[before+1 : newline], start + int64(newline) + 1, nil
-		}
+	newline := bytes.LastIndexByte(chunk, '\n')
+	before := bytes.LastIndexByte(chunk[:max(0, newline)], '\n')
+	if newline < 0 || before < 0 && start > 0 {
+		return readLongEnd(r, size)
 	}
+	last := ending{end: start + int64(newline) + 1, line: chunk[before+1 : newline], first: before < 0}
+	if i := bytes.LastIndexByte(chunk[:max(0, before)], '\n'); i >= 0 {
+		last.before = chunk[i+1 : before]
+	}
+	return last, nil
+}
+
+// readLongEnd is readEnd for a last line or a torn tail of any length.
+func readLongEnd(r io.ReaderAt, size int64) (ending, error) {
 	newline, err := lastNewline(r, size)
 	if err != nil || newline < 0 {
-		return nil, 0, err
+		return ending{}, err
 	}
 	before, err := lastNewline(r, newline)
 	if err != nil {
-		return nil, 0, err
+		return ending{}, err
 	}
-	line = make([]byte, newline-before-1)
-	return line, newline + 1, readAt(r, line, before+1)
+	line := make([]byte, newline-before-1)
+	return ending{end: newline + 1, line: line, first: before < 0}, readAt(r, line, before+1)
 }
 
 // lastNewline returns the offset of the last newline before end, or -1.

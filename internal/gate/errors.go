@@ -55,7 +55,7 @@ var causes = []struct {
 	is     error
 	advice string
 }{
-	{durable.ErrBroken, "an earlier write to the disk failed: see to the disk, then restart the server"},
+	{durable.ErrBroken, "a write to the disk failed: see to the disk (if it is full, free some space), then restart the server"},
 	{syscall.ENOSPC, "the disk is full: free some space, then retry"},
 	{syscall.EDQUOT, "the disk quota is used up: free some space, then retry"},
 	{mutation.ErrLost, "the claims that belong to this ledger are missing: restore them with the ledger, or start a new ledger folder"},

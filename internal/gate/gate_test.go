@@ -37,7 +37,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, disk: crashfs.New()}
-	w.disk.MkdirAll("d")
+	w.disk.OwnDir("d")
 	w.open()
 	return w
 }

@@ -211,7 +211,7 @@ func TestRecoveredRecordIsTheKeptOneMarked(t *testing.T) {
 	r := allFields
 	r.Recovered, r.TornFile, r.TornBytes = false, "", 0
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	l := open(t, fs, "d")
 	if err := l.AppendRecovered(r.Body()); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestRecoveredRecordIsTheKeptOneMarked(t *testing.T) {
 
 func TestHoldsFindsAnAttemptFromAnOffsetOn(t *testing.T) {
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	l := open(t, fs, "d")
 	appendOne := func(attempt string) {
 		t.Helper()
@@ -275,7 +275,7 @@ func TestHoldsFindsAnAttemptFromAnOffsetOn(t *testing.T) {
 
 func TestTimeComesFromTheClock(t *testing.T) {
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	l := open(t, fs, "d")
 	l.now = func() time.Time { return time.Unix(1, 5) }
 	if err := l.Append(&Record{}); err != nil {
@@ -306,7 +306,7 @@ func TestRefusingLedgerTakesNothing(t *testing.T) {
 
 func TestFullDiskLosesNothingAcknowledged(t *testing.T) {
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	l := open(t, fs, "d")
 	acknowledged := 0
 	full := false

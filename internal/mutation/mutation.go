@@ -139,7 +139,7 @@ func LedgerEnd(fsys durable.FS, dir string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("sizing the claims: %w", err)
 	}
-	line, _, err := durable.LastLine(f, size)
+	line, err := durable.LastLine(f, size)
 	if err != nil || line == nil {
 		return 0, err
 	}

@@ -26,7 +26,7 @@ var (
 func onBoth(t *testing.T, test func(t *testing.T, fsys durable.FS, dir string)) {
 	t.Run("memory", func(t *testing.T) {
 		fs := crashfs.New()
-		fs.MkdirAll("d")
+		fs.OwnDir("d")
 		test(t, fs, "d")
 	})
 	t.Run("disk", func(t *testing.T) { test(t, durable.OS, t.TempDir()) })
@@ -274,7 +274,7 @@ func TestClaimsRememberHowLongTheLedgerWas(t *testing.T) {
 
 func TestIntentThatIsNotDurableIsNone(t *testing.T) {
 	fs := crashfs.New()
-	fs.MkdirAll("d")
+	fs.OwnDir("d")
 	claims := open(t, fs, "d")
 	claim := begin(t, claims, key)
 	fired := 0

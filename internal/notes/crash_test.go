@@ -38,7 +38,7 @@ func start(t *testing.T, fsys durable.FS, dir string) *server {
 }
 
 func tryStart(fsys durable.FS, dir string) (*server, error) {
-	if err := fsys.MkdirAll(dir); err != nil {
+	if err := fsys.OwnDir(dir); err != nil {
 		return nil, err
 	}
 	claims, err := mutation.Open(fsys, dir, false)

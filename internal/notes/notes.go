@@ -36,8 +36,8 @@ type Notes struct {
 // Open opens the notes below dir, and makes their folder if need be.
 func Open(fsys durable.FS, dir string) (*Notes, error) {
 	n := &Notes{fsys: fsys, dir: filepath.Join(dir, DirName)}
-	if err := fsys.MkdirAll(n.dir); err != nil {
-		return nil, fmt.Errorf("making the notes' folder: %w", err)
+	if err := fsys.OwnDir(n.dir); err != nil {
+		return nil, fmt.Errorf("opening the notes' folder: %w", err)
 	}
 	return n, nil
 }
@@ -59,8 +59,12 @@ func fileName(id string) string {
 	return hex.EncodeToString(sum[:]) + suffix
 }
 
-// publish makes payload, the canonical arguments, the note of id.
+// publish makes payload, the canonical arguments, the note of id. The folder is looked at each
+// time: nothing must land where somebody made its name lead to.
 func (n *Notes) publish(id string, payload []byte) error {
+	if err := n.fsys.IsOwnDir(n.dir); err != nil {
+		return fmt.Errorf("looking at the notes' folder: %w", err)
+	}
 	return durable.Publish(n.fsys, n.dir, fileName(id), payload, n.BeforePublish)
 }
 

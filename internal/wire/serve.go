@@ -136,7 +136,7 @@ func (c *conversation) read(ctx context.Context, r io.Reader) error {
 			return nil
 		case in, more := <-inputs:
 			switch {
-			case !more && last == io.EOF:
+			case !more && (last == io.EOF || ctx.Err() != nil):
 				return nil
 			case !more:
 				return fmt.Errorf("reading from the client: %w", last)

@@ -110,11 +110,20 @@ func (f *FS) lookup(op, name string) (*node, error) {
 	return n, nil
 }
 
-func (f *FS) MkdirAll(dir string) error {
+func (f *FS) OwnDir(dir string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.dirs[dir] == nil {
 		f.dirs[dir] = map[string]*node{}
+	}
+	return nil
+}
+
+func (f *FS) IsOwnDir(dir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dirs[dir] == nil {
+		return &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
 	}
 	return nil
 }
