@@ -1,0 +1,5 @@
+//go:build linux && race
+
+package faults_test
+
+const raceEnabled = true
