@@ -96,7 +96,8 @@ func environ() []string {
 	env := []string{"PATH=" + binDir + string(os.PathListSeparator) + os.Getenv("PATH")}
 	for _, setting := range os.Environ() {
 		switch name, _, _ := strings.Cut(setting, "="); name {
-		case "PATH", "LEDGER_DIR", "POLICY_PATH", "CRASH_MARKER":
+		case "PATH", "LEDGER_DIR", "POLICY_PATH", "CRASH_MARKER", "SALLYPORT_FAILURE_KB", "SALLYPORT_SKILLS", "SALLYPORT_PLATFORM",
+			"CLAUDE_CONFIG_DIR", "CLAUDE_SESSION_ID", "GLOBAL_LIBRARY_PATH", "ENABLE_RATE_LIMITING":
 		default:
 			env = append(env, setting)
 		}
