@@ -18,7 +18,11 @@ func (fsys osFS) OwnDir(dir string) error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		if err := fsys.SyncDir(filepath.Dir(dir)); err != nil && !errors.Is(err, ErrUnsupported) {
+		parent, err := filepath.EvalSymlinks(filepath.Dir(dir)) // which may well be reached through a link
+		if err != nil {
+			return err
+		}
+		if err := fsys.SyncDir(parent); err != nil && !errors.Is(err, ErrUnsupported) {
 			return err
 		}
 	}
