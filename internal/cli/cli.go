@@ -76,7 +76,7 @@ func newRoot() *cobra.Command {
 		return withHint(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	})
 	root.AddCommand(
-		newServe(), newVerify(), newStats(), newShow(), newStatus(), newCanon(), newDemo(),
+		newServe(), newVerify(), newStats(), newShow(), newStatus(), newCanon(), newSession(), newDemo(),
 		&cobra.Command{
 			Use:   "version",
 			Short: "Print the version",

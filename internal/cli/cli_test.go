@@ -8,6 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // race-built processes sleep a second on exit otherwise
 	testscript.Main(m, map[string]func(){
 		"sallyport": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -22,6 +23,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv("CHAINS", chains+"/../../testdata/conformance/chains")
 			return nil
 		},

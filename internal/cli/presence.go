@@ -35,7 +35,7 @@ type staleness struct {
 func announce(dir string, p *policy.Policy, log *slog.Logger) *presence {
 	s := &presence{log: log, started: time.Now()}
 	dir = filepath.Join(dir, serversDir)
-	err := durable.OS.MkdirAll(dir)
+	err := durable.OS.OwnDir(dir)
 	if err == nil {
 		s.name, s.file, err = durable.CreateLocked(durable.OS, dir, fmt.Sprintf("%d-", os.Getpid()), ".json")
 	}

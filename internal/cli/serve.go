@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ import (
 
 type serveOptions struct {
 	policy, ledger    string
+	checks            checksOptions
 	maxLine, maxCalls int
 }
 
@@ -56,6 +58,8 @@ For tests: CRASH_MARKER=FILE lets the first note touch FILE and stand still for 
 	flags := cmd.Flags()
 	flags.StringVar(&opt.policy, "policy", "", "the policy `FILE` (or POLICY_PATH; else a built-in policy)")
 	flags.StringVar(&opt.ledger, "ledger", "", "the `FOLDER` of ledger, claims and notes (or LEDGER_DIR; else .ledger)")
+	flags.StringVar(&opt.checks.knowledge, "failure-kb", "", "a `FILE` of calls that fail, added to the built-in ones (or SALLYPORT_FAILURE_KB)")
+	flags.StringVar(&opt.checks.skills, "skills", "", "a `FILE` of a project's own skills (or SALLYPORT_SKILLS)")
 	flags.IntVar(&opt.maxLine, "max-line", 16<<20, "the longest message in `BYTES`; a longer one is refused, the session goes on")
 	flags.IntVar(&opt.maxCalls, "max-calls", 64, "how many calls run at once, a `NUMBER`; others wait")
 	return cmd
@@ -74,13 +78,17 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	if err != nil {
 		return err
 	}
+	checks, err := openChecks(opt.checks)
+	if err != nil {
+		return err
+	}
 	s, err := openStores(opt.ledger)
 	if err != nil {
 		return err
 	}
 	armCrash(s.notes, os.Getenv("CRASH_MARKER"), stderr)
 	door := gate.New(p, s.ledger, s.claims, log)
-	tools := s.notes.Tools()
+	tools := slices.Concat(s.notes.Tools(), checks.Tools())
 	server := &gateway.Server{Door: door, Tools: tools, Version: Version, Log: log}
 
 	var background sync.WaitGroup // what the first answer need not wait for
@@ -92,12 +100,23 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 			reloadPolicy(opt.policy, door, server, present, log)
 		}
 	})
-	background.Go(func() { mend(ctx, s, door, tools, log) })
+	served := make(chan struct{})
+	background.Go(func() {
+		select {
+		case <-served:
+		case <-time.After(afterFirstAnswer):
+		}
+		mend(ctx, s, door, tools, log)
+	})
 	err = server.ServeLines(ctx, stdin, stdout, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
+	close(served)
 	endReload()
 	background.Wait()
 	return errors.Join(err, s.close())
 }
+
+// afterFirstAnswer is how long mending waits at the start, so as not to compete with the first answer.
+const afterFirstAnswer = 20 * time.Millisecond
 
 // mend settles and sweeps up what crashes left behind. Nobody waits for it: a call for a key that
 // is not settled yet settles it itself, and a sweep touches nothing of the living.
@@ -151,7 +170,7 @@ type stores struct {
 // openStores opens or makes the folder. Claims that should be there and are not, and a platform
 // that cannot keep them, do not stop a server: it refuses the calls and says why.
 func openStores(dir string) (*stores, error) {
-	if err := durable.OpenDir(dir); err != nil {
+	if err := durable.OS.OwnDir(dir); err != nil {
 		return nil, withHint(fmt.Errorf("opening the ledger's folder: %w", err), "name another folder with --ledger or LEDGER_DIR")
 	}
 	s := &stores{}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,18 +56,27 @@ type server struct {
 	version, policy, digest, staleReason string
 }
 
-// living reads the files of the servers in a ledger's folder, and removes those of the dead.
+// serverFile is what announce names a server's file.
+var serverFile = regexp.MustCompile(`^[0-9]+-[0-9a-f]{16}\.json$`)
+
+// living reads the files of the servers in a ledger's folder, and removes those of the dead. What
+// is not named like one of ours is not ours to touch, nor is a folder that is.
 func living(dir string) ([]server, error) {
 	dir = filepath.Join(dir, serversDir)
-	names, err := durable.OS.Names(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err := durable.OS.IsOwnDir(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
+	names, err := durable.OS.Names(dir)
 	if err != nil {
 		return nil, err
 	}
 	var servers []server
 	for _, name := range names {
+		if !serverFile.MatchString(name) {
+			continue
+		}
 		name = filepath.Join(dir, name)
 		if dead, err := durable.RemoveIfDead(durable.OS, name); err != nil {
 			return nil, err
