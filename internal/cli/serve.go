@@ -8,11 +8,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,9 +67,10 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // a client that is gone must not take with it what runs
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signals := hearSignals(cancel)
+	defer signals.close()
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 
 	p, err := loadPolicy(opt.policy)
@@ -91,32 +90,27 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	tools := slices.Concat(s.notes.Tools(), checks.Tools())
 	server := &gateway.Server{Door: door, Tools: tools, Version: Version, Log: log}
 
-	var background sync.WaitGroup // what the first answer need not wait for
-	reload, endReload := hangups()
+	out := newAnswerer(stdout)
+	var background sync.WaitGroup
 	background.Go(func() {
+		out.awaitFirst()
 		present := announce(opt.ledger, p, log)
 		defer present.leave()
-		for range reload {
+		for range signals.hangup {
 			reloadPolicy(opt.policy, door, server, present, log)
 		}
 	})
-	served := make(chan struct{})
 	background.Go(func() {
-		select {
-		case <-served:
-		case <-time.After(afterFirstAnswer):
-		}
+		out.awaitFirst()
 		mend(ctx, s, door, tools, log)
 	})
-	err = server.ServeLines(ctx, stdin, stdout, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
-	close(served)
-	endReload()
+	signals.heard()
+	err = server.ServeLines(ctx, stdin, out, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
+	out.done()
+	signals.close()
 	background.Wait()
 	return errors.Join(err, s.close())
 }
-
-// afterFirstAnswer is how long mending waits at the start, so as not to compete with the first answer.
-const afterFirstAnswer = 20 * time.Millisecond
 
 // mend settles and sweeps up what crashes left behind. Nobody waits for it: a call for a key that
 // is not settled yet settles it itself, and a sweep touches nothing of the living.
