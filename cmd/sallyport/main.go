@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	_ "time/tzdata" // local time is right on machines without zone files, too
 
 	"sallyport/internal/cli"
 )

@@ -2,6 +2,7 @@ package effects
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,5 +213,37 @@ func FuzzCommands(f *testing.F) {
 func BenchmarkCommands(b *testing.B) {
 	for b.Loop() {
 		Commands(`cd "$dir" && git commit -m 'fix: the thing' | tee log; echo "$(date)"`)
+	}
+}
+
+// TestNothingBehindAnErrorIsRead: a text that goes wrong in the middle is judged by what stands
+// before, not by what a parser makes of the rest.
+func TestNothingBehindAnErrorIsRead(t *testing.T) {
+	for text, want := range map[string][]string{
+		"echo a && && del x":  {"echo"},
+		"echo a | | del x":    {"echo"},
+		"ls |; del":           {"ls"},
+		"echo a <; del x":     {"echo"},
+		"for x in; del":       nil,
+		"(( x ; del":          nil,
+		"if true; then del x": {"true", "del"}, // only not finished
+		"echo $(del":          {"echo", "del"},
+		`del "C:\a\" x`:       {"del"},
+		"del x)":              {"del"},
+	} {
+		got, err := Commands(text)
+		if err == nil {
+			t.Errorf("%q: no error", text)
+		}
+		for _, command := range got {
+			if command == "del" && !slices.Contains(want, "del") {
+				t.Errorf("%q: %q, want %q", text, got, want)
+			}
+		}
+		for _, command := range want {
+			if !slices.Contains(got, command) {
+				t.Errorf("%q: %q, want %q", text, got, want)
+			}
+		}
 	}
 }

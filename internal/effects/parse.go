@@ -57,14 +57,16 @@ func parseBefore(text string, err error) *syntax.File {
 	if errors.Is(err, ErrTooDeep) {
 		text = text[:placeOf(err, text)]
 	}
-	var file *syntax.File
+	file := &syntax.File{}
 	for range maxCuts {
-		file, err = parseOnce(text, syntax.RecoverErrors(maxRecovered))
-		if err == nil {
+		if file, err = parseOnce(text); err == nil {
 			break
 		}
-		if errors.Is(err, errUnfinished) {
-			_, err = parseOnce(text) // recovering is not free of faults; the plain error has a place
+		if syntax.IsIncomplete(err) { // something is not closed; a text that goes on after an error is not recovered
+			var recoverErr error
+			if file, recoverErr = parseOnce(text, syntax.RecoverErrors(maxRecovered)); recoverErr == nil {
+				break
+			}
 		}
 		text = cut(text, placeOf(err, text))
 	}

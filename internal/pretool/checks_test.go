@@ -148,6 +148,7 @@ func TestWindowsCommands(t *testing.T) {
 		{"del-all", ""}, {"cmd /c del x", ""}, {"cmd.exe /c 'del x'", ""}, {"powershell -c 'del x'", ""}, {"git rm x", ""}, {"mkdir a", ""},
 		{"rmdir a", ""}, {"sort x", ""}, {"more x", ""}, {"tree", ""}, {"type x", ""}, {"net use", ""}, {"find . -name del", ""}, {"mv a b", ""},
 		{"cat <<'EOF'\ndel x\nEOF", ""}, {"for del in a b; do echo $del; done", ""}, {"case del in del) ls;; esac", ""}, {"echo ) ; del x", ""},
+		{"'del '", ""}, {"d\u0130r", ""}, {"del\r\n", "del"}, {"echo a && && del x", ""},
 		{"command -v del", ""}, {"$x del", ""}, {"git commit -m 'del x; copy y'", ""}, {"", ""},
 	}
 	checks, _, _ := newChecks(t)

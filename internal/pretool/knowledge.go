@@ -127,9 +127,20 @@ func (p pattern) translations(input canon.Value) (hints []string) {
 	return hints
 }
 
-// commandName returns what a command word is known by.
+// commandName returns what a command word is known by: without case, .exe, and the carriage return of a CRLF line. Blanks
+// in quotes are a part of the word.
 func commandName(word string) string {
-	return strings.TrimSuffix(strings.ToLower(strings.TrimSpace(word)), ".exe")
+	return strings.TrimSuffix(lowerASCII(strings.TrimRight(word, "\r")), ".exe")
+}
+
+// lowerASCII is lower case for the letters that the names of Windows commands have: a Turkish dotted I is no i.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
 }
 
 // prefixed returns a hint for each argument that has the numbers of lines in its text.

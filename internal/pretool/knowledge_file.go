@@ -144,7 +144,7 @@ func (f knowledgeFile) mapping(v canon.Value) (map[string]string, error) {
 	}
 	mapping := map[string]string{}
 	for key, value := range v.Members() {
-		name := commandName(key)
+		name := commandName(strings.TrimSpace(key))
 		if name == "" || strings.ContainsAny(name, " \t\r\n") {
 			return nil, f.errorAt(value, fmt.Sprintf("%q is not one command word", key), "")
 		}
