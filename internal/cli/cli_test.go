@@ -29,3 +29,13 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// TestDefaultsOfServe holds the binary to the limits that are promised.
+func TestDefaultsOfServe(t *testing.T) {
+	flags := newServe().Flags()
+	for name, want := range map[string]string{"max-line": "16777216", "max-calls": "64"} {
+		if got := flags.Lookup(name).DefValue; got != want {
+			t.Errorf("--%s is %s if not given, want %s", name, got, want)
+		}
+	}
+}

@@ -29,6 +29,7 @@ func armCrash(n *notes.Notes, marker string, stderr io.Writer) {
 		}
 		f, err := durable.OS.Create(marker)
 		if err != nil {
+			armed.Store(true)
 			return fmt.Errorf("touching the crash marker, which must not exist yet: %w", err)
 		}
 		if err := f.Close(); err != nil {

@@ -93,9 +93,9 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	out := newAnswerer(stdout)
 	var background sync.WaitGroup
 	background.Go(func() {
-		out.awaitFirst()
 		present := announce(opt.ledger, p, log)
 		defer present.leave()
+		out.release() // whoever has an answer finds the server in sallyport status
 		for range signals.hangup {
 			reloadPolicy(opt.policy, door, server, present, log)
 		}
@@ -183,18 +183,29 @@ func openStores(dir string) (*stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.ledger, err = openLedger(dir, size)
+	s.ledger, err = openLedger(dir, s.claims)
 	if err != nil {
 		return nil, errors.Join(err, s.claims.Close())
 	}
 	return s, nil
 }
 
-// openLedger opens the ledger, unless its claims know it to have been longer than size.
-func openLedger(dir string, size int64) (*ledger.Ledger, error) {
-	// Of claims that cannot be read each call will complain.
-	if end, err := mutation.LedgerEnd(durable.OS, dir); err == nil && size < end {
-		return ledger.Refusing(fmt.Errorf("%d bytes, and there were %d: %w", size, end, mutation.ErrLedgerLost)), nil
+// openLedger opens the ledger, unless it lost whole records that its claims know of. One whose last
+// line was cut short is mended by the next writer, and what the claims remember of it is recorded again.
+func openLedger(dir string, claims *mutation.Claims) (*ledger.Ledger, error) {
+	// The claims first: a peer may be at work, and what they say is in the ledger by then. Of
+	// claims that cannot be read each call will complain.
+	known, claimsErr := mutation.LedgerEnd(durable.OS, dir)
+	end, size, err := durable.WholeEnd(durable.OS, filepath.Join(dir, ledger.FileName))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case claimsErr != nil || end >= known:
+	case end == size:
+		return ledger.Refusing(fmt.Errorf("%d bytes, and there were %d: %w", size, known, mutation.ErrLedgerLost)), nil
+	default:
+		claims.Doubt(end)
 	}
 	l, err := ledger.Open(durable.OS, dir)
 	if errors.Is(err, durable.ErrUnsupported) {

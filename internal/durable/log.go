@@ -70,7 +70,7 @@ type request[S any] struct {
 const (
 	maxBatch    = 1024
 	keepBuffer  = 1 << 20
-	defaultWait = 10 * time.Second
+	defaultWait = 30 * time.Second
 )
 
 // OpenLog opens the log at path, making it durably if it does not exist.

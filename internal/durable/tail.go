@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -124,6 +125,24 @@ type ending struct {
 func LastLine(r io.ReaderAt, size int64) ([]byte, error) {
 	last, err := readEnd(r, size)
 	return last.line, err
+}
+
+// WholeEnd is where the whole lines of a log at path end, and how long the file is; 0 and 0 where
+// there is none. It takes no lock and mends nothing.
+func WholeEnd(fsys FS, path string) (end, size int64, err error) {
+	f, err := fsys.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	if size, err = f.Size(); err != nil {
+		return 0, 0, err
+	}
+	last, err := readEnd(f, size)
+	return last.end, size, err
 }
 
 // readEnd reads the end of a log. One read does where lines are of ordinary length.

@@ -57,6 +57,7 @@ var causes = []struct {
 }{
 	{durable.ErrBroken, "a write to the disk failed: see to the disk (if it is full, free some space), then restart the server"},
 	{syscall.ENOSPC, "the disk is full: free some space, then retry"},
+	{syscall.EFBIG, "a file may not grow any more: raise the limit on file sizes (ulimit -f), then retry"},
 	{syscall.EDQUOT, "the disk quota is used up: free some space, then retry"},
 	{mutation.ErrLost, "the claims that belong to this ledger are missing: restore them with the ledger, or start a new ledger folder"},
 	{mutation.ErrLedgerLost, "the ledger is missing, or shorter than its claims know it: restore it, or start a new ledger folder"},

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/durable"
 	"sallyport/internal/durable/crashfs"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
@@ -456,5 +457,21 @@ func TestWithoutClaimsNoMutations(t *testing.T) {
 	w.mustCall("get", `{}`, `"got"`)
 	if w.puts.Load() != 0 {
 		t.Error("it was carried out")
+	}
+}
+
+// TestPlatformWithoutLocks is what a server on Windows says.
+func TestPlatformWithoutLocks(t *testing.T) {
+	w := newWorld(t)
+	w.Gate = New(w.Policy(), ledger.Refusing(durable.ErrUnsupported), mutation.Refusing(durable.ErrUnsupported), slog.New(slog.DiscardHandler))
+	for _, tool := range []string{"put", "get", "send", "hidden"} {
+		_, err := w.call(context.Background(), tool, `{"request_id":"abc"}`)
+		var unavailable *UnavailableError
+		if !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "on this platform") {
+			t.Errorf("%s: %v", tool, err)
+		}
+	}
+	if w.puts.Load() != 0 {
+		t.Error("something was carried out")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
+	"sallyport/internal/canon"
 	"sallyport/internal/durable"
 )
 
@@ -15,6 +17,7 @@ type index struct {
 	mu     sync.Mutex // guards the fields below
 	places map[keySum]place
 	end    int64 // the lines before it are in places
+	doubt  int64 // a record that ended behind this byte of the ledger may be lost; 0: none is
 }
 
 type place struct {
@@ -133,9 +136,24 @@ func (x *index) add(line []byte, offset int64) error {
 	switch state {
 	case header:
 		return nil
-	case Intended, Done, recorded, free:
+	case recorded:
+		if x.doubt > 0 && recordEnd(line) > x.doubt {
+			return nil
+		}
+		fallthrough
+	case Intended, Done, free:
 		x.apply(sum, place{offset: offset, length: int32(len(line)), state: state})
 		return nil
 	}
 	return errDamaged
+}
+
+// recordEnd is the ledger's end in a recorded line; beyond all doubt where it cannot be read.
+func recordEnd(line []byte) int64 {
+	v, err := canon.Parse(line[jsonAt:])
+	end, ok := v.Get("offset").Int()
+	if err != nil || !ok {
+		return math.MaxInt64
+	}
+	return end
 }

@@ -147,6 +147,14 @@ func LedgerEnd(fsys durable.FS, dir string) (int64, error) {
 	return e.Offset, err
 }
 
+// Doubt makes outcomes whose record ended behind a byte of the ledger count as not recorded: the
+// ledger lost its end. It must come before any other call.
+func (c *Claims) Doubt(ledgerEnd int64) {
+	if c.refusal == nil {
+		c.index.doubt = max(1, ledgerEnd)
+	}
+}
+
 // Begin takes the claim on key, and reads its state. A claim held in this process is waited for
 // until ctx is done; one held by another process for a short time, then ErrInFlight is returned.
 // The caller must Release the claim.

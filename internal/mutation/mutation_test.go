@@ -272,6 +272,28 @@ func TestClaimsRememberHowLongTheLedgerWas(t *testing.T) {
 	})
 }
 
+func TestDoubtedRecordsAreUnsettled(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys durable.FS, dir string) {
+		claims := open(t, fsys, dir)
+		for i, end := range []int64{100, 200} {
+			claim := begin(t, claims, Key{ID: fmt.Sprint(i)})
+			intend(t, claim)
+			complete(t, claim)
+			claim.MarkRecorded(end)
+			claim.Release()
+		}
+		if err := claims.Close(); err != nil {
+			t.Fatal(err)
+		}
+		claims = open(t, fsys, dir)
+		claims.Doubt(150)
+		keys, err := claims.Unsettled()
+		if err != nil || len(keys) != 1 || keys[0].ID != "1" {
+			t.Errorf("unsettled %v, %v, want the key whose record ended behind byte 150", keys, err)
+		}
+	})
+}
+
 func TestIntentThatIsNotDurableIsNone(t *testing.T) {
 	fs := crashfs.New()
 	fs.OwnDir("d")

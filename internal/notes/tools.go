@@ -147,7 +147,7 @@ func rmRF() *gate.Tool {
 			if _, err := p.Use("rm_rf"); err != nil {
 				return gate.Result{}, err
 			}
-			return result("rm_rf never deletes anything: it is here to be denied", nil, true), nil
+			return result(nil, "rm_rf never deletes anything: it is here to be denied"), nil
 		},
 	}
 }
@@ -181,27 +181,42 @@ func status(id string, outcome ledger.Outcome, _ gate.Result) gate.Result {
 	b = append(b, '}')
 	switch outcome {
 	case ledger.Conflict:
-		return result("conflict: this request_id already stands for another text, and nothing was written. "+
-			"Send a new request_id for a new note, or the same text for a retry.", b, true)
+		return result(b, "conflict: this request_id already stands for another text, and nothing was written. "+
+			"Send a new request_id for a new note, or the same text for a retry.")
 	case ledger.InFlight:
-		return result("in_flight: another process is writing this note at the moment. "+
-			"Send the same request_id and text again shortly.", b, true)
+		return result(b, "in_flight: another process is writing this note at the moment. "+
+			"Send the same request_id and text again shortly.")
 	}
 	return structured(b)
 }
 
-// structured is a result that holds a JSON object twice: as such, and as text for clients that
-// read only text (MCP 2026-07-28, server/tools, structured content).
-func structured(object []byte) gate.Result { return result(string(object), object, false) }
+// structured is a result that holds a JSON object.
+func structured(object []byte) gate.Result { return result(object, "") }
 
-// result is a tools/call result with a text and, unless it is nil, a JSON object.
-func result(text string, object []byte, isError bool) gate.Result {
-	b := canon.AppendString([]byte(`{"content":[{"type":"text","text":`), text)
-	b = append(b, `}]`...)
+// result is a tools/call result with a JSON object, or nil, and with advice for the model, which
+// makes it an error, or "". The object stands there twice: as such, and as text for clients that
+// read only text (MCP 2026-07-28, server/tools, structured content).
+func result(object []byte, advice string) gate.Result {
+	var texts []string
+	if object != nil {
+		texts = append(texts, string(object))
+	}
+	if advice != "" {
+		texts = append(texts, advice)
+	}
+	b := []byte(`{"content":[`)
+	for i, text := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = canon.AppendString(append(b, `{"type":"text","text":`...), text)
+		b = append(b, '}')
+	}
+	b = append(b, ']')
 	if object != nil {
 		b = append(append(b, `,"structuredContent":`...), object...)
 	}
-	if isError {
+	if advice != "" {
 		b = append(b, `,"isError":true`...)
 	}
 	return gate.Result{Body: append(b, '}')}

@@ -174,7 +174,7 @@ func (c *goClient) call(t *testing.T, name string, args object) answer {
 	}
 	seen := answer{Failed: result.IsError}
 	seen.Structured, _ = result.StructuredContent.(map[string]any)
-	if len(result.Content) == 1 {
+	if len(result.Content) > 0 {
 		if content, ok := result.Content[0].(*mcp.TextContent); ok {
 			seen.Text = content.Text
 		}

@@ -61,7 +61,7 @@ func (s sighting) answer(t *testing.T) answer {
 		return answer{Code: s.Error.Code, Message: message, Rule: rule(t, s.Error.Data)}
 	case s.Result != nil:
 		seen := answer{Structured: s.Result.StructuredContent, Failed: s.Result.IsError}
-		if len(s.Result.Content) == 1 && s.Result.Content[0].Type == "text" {
+		if len(s.Result.Content) > 0 && s.Result.Content[0].Type == "text" {
 			seen.Text = s.Result.Content[0].Text
 		}
 		return seen
