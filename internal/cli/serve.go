@@ -172,11 +172,13 @@ func openStores(dir string) (*stores, error) {
 	if s.notes, err = notes.Open(durable.OS, dir); err != nil && !errors.Is(err, durable.ErrUnsupported) {
 		return nil, err
 	}
-	size, err := sizeOf(filepath.Join(dir, ledger.FileName))
-	if err != nil {
-		return nil, err
-	}
-	s.claims, err = mutation.Open(durable.OS, dir, size > 0)
+	s.claims, err = mutation.Open(durable.OS, dir, func() (bool, error) {
+		held, err := ledger.HoldsMutations(filepath.Join(dir, ledger.FileName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return held, err
+	})
 	if errors.Is(err, mutation.ErrLost) || errors.Is(err, durable.ErrUnsupported) {
 		s.claims, err = mutation.Refusing(err), nil
 	}
@@ -212,18 +214,6 @@ func openLedger(dir string, claims *mutation.Claims) (*ledger.Ledger, error) {
 		return ledger.Refusing(err), nil
 	}
 	return l, err
-}
-
-// sizeOf is the size of a file; 0 where there is none.
-func sizeOf(name string) (int64, error) {
-	info, err := os.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }
 
 func (s *stores) close() error { return errors.Join(s.claims.Close(), s.ledger.Close()) }

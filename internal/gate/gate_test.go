@@ -51,7 +51,7 @@ func (w *world) open() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	claims, err := mutation.Open(w.disk, "d", false)
+	claims, err := mutation.Open(w.disk, "d", func() (bool, error) { return false, nil })
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -273,6 +273,26 @@ func TestHoldsFindsAnAttemptFromAnOffsetOn(t *testing.T) {
 	}
 }
 
+func TestHoldsMutations(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, FileName)
+	l := open(t, durable.OS, dir)
+	for _, step := range []struct {
+		record Record
+		want   bool
+	}{{Record{RequestID: `"attempt":"x"`}, false}, {Record{Attempt: "x"}, true}} {
+		if err := l.Append(&step.record); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := HoldsMutations(path); err != nil || got != step.want {
+			t.Errorf("after %+v: %v, %v, want %v", step.record, got, err, step.want)
+		}
+	}
+	if got, err := HoldsMutations(filepath.Join(chains, "valid-10.jsonl")); err != nil || got {
+		t.Errorf("a chain of somebody else's: %v, %v", got, err)
+	}
+}
+
 func TestTimeComesFromTheClock(t *testing.T) {
 	fs := crashfs.New()
 	fs.OwnDir("d")

@@ -64,6 +64,28 @@ func Read(r io.Reader, each func(line canon.Value) error) error {
 	return err
 }
 
+// HoldsMutations reports whether any record of a ledger's file tells of a mutation, which has
+// claims somewhere. It reads all of it.
+func HoldsMutations(path string) (bool, error) {
+	f, err := Snapshot(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	found := false
+	err = eachLine(f, func(line []byte) error {
+		if bytes.Contains(line, []byte(`"attempt":"`)) {
+			found = true
+			return errStop
+		}
+		return nil
+	})
+	if errors.Is(err, errTorn) {
+		err = nil
+	}
+	return found, err
+}
+
 // LineError says which line of a ledger could not be read.
 type LineError struct {
 	Line int

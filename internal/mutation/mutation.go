@@ -77,17 +77,23 @@ type Claims struct {
 // is no telling what was done before.
 func Refusing(why error) *Claims { return &Claims{refusal: why} }
 
-// Open opens the claims in dir and makes them if need be. Where they are missing or empty although
-// there is a ledger that was written with them, it returns ErrLost: to begin anew would run again
-// what was run before.
-func Open(fsys durable.FS, dir string, expected bool) (*Claims, error) {
+// Open opens the claims in dir and makes them if need be. Where they are missing or empty it asks
+// whether there is a ledger that was written with them, and if so returns ErrLost: to begin anew
+// would run again what was run before.
+func Open(fsys durable.FS, dir string, expected func() (bool, error)) (*Claims, error) {
 	path := filepath.Join(dir, FileName)
 	empty, err := isEmpty(fsys, path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the claims: %w", err)
 	}
-	if empty && expected {
-		return nil, fmt.Errorf("%s: %w", path, ErrLost)
+	if empty {
+		lost, err := expected()
+		if err != nil {
+			return nil, fmt.Errorf("looking for mutations in the ledger: %w", err)
+		}
+		if lost {
+			return nil, fmt.Errorf("%s: %w", path, ErrLost)
+		}
 	}
 	log, err := durable.OpenLog(fsys, path, durable.Format[struct{}]{
 		Next: func(_ *struct{}, line []byte) (struct{}, error) { return struct{}{}, checkLine(line) },

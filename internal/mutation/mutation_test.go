@@ -34,7 +34,7 @@ func onBoth(t *testing.T, test func(t *testing.T, fsys durable.FS, dir string)) 
 
 func open(t *testing.T, fsys durable.FS, dir string) *Claims {
 	t.Helper()
-	c, err := Open(fsys, dir, false)
+	c, err := Open(fsys, dir, func() (bool, error) { return false, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestUnsettledNamesWhatACrashLeft(t *testing.T) {
 
 func TestMissingClaimsAreNoticed(t *testing.T) {
 	onBoth(t, func(t *testing.T, fsys durable.FS, dir string) {
-		if _, err := Open(fsys, dir, true); !errors.Is(err, ErrLost) {
+		if _, err := Open(fsys, dir, func() (bool, error) { return true, nil }); !errors.Is(err, ErrLost) {
 			t.Errorf("Open: %v, want ErrLost", err)
 		}
 		why := errors.New("why")
@@ -232,7 +232,7 @@ func TestMissingClaimsAreNoticed(t *testing.T) {
 			t.Errorf("Begin on refusing claims: %v", err)
 		}
 		open(t, fsys, dir)
-		if _, err := Open(fsys, dir, true); err != nil {
+		if _, err := Open(fsys, dir, func() (bool, error) { return true, nil }); err != nil {
 			t.Errorf("Open with claims there: %v", err)
 		}
 		f, err := fsys.Open(filepath.Join(dir, FileName))
@@ -242,7 +242,7 @@ func TestMissingClaimsAreNoticed(t *testing.T) {
 		if err := f.Truncate(0); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(fsys, dir, true); !errors.Is(err, ErrLost) {
+		if _, err := Open(fsys, dir, func() (bool, error) { return true, nil }); !errors.Is(err, ErrLost) {
 			t.Errorf("Open with emptied claims: %v, want ErrLost", err)
 		}
 	})

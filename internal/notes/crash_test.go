@@ -41,7 +41,7 @@ func tryStart(fsys durable.FS, dir string) (*server, error) {
 	if err := fsys.OwnDir(dir); err != nil {
 		return nil, err
 	}
-	claims, err := mutation.Open(fsys, dir, false)
+	claims, err := mutation.Open(fsys, dir, func() (bool, error) { return false, nil })
 	if err != nil {
 		return nil, err
 	}

@@ -81,11 +81,13 @@ func openStores(dir string) (*stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Lstat(filepath.Join(dir, ledger.FileName))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	claims, err := mutation.Open(durable.OS, dir, err == nil && info.Size() > 0)
+	claims, err := mutation.Open(durable.OS, dir, func() (bool, error) {
+		held, err := ledger.HoldsMutations(filepath.Join(dir, ledger.FileName))
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return held, err
+	})
 	if err != nil {
 		return nil, err
 	}
