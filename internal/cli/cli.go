@@ -84,5 +84,21 @@ func newRoot() *cobra.Command {
 			Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintf(cmd.OutOrStdout(), "sallyport %s\n", Version) },
 		},
 	)
+	hintAtArgs(root)
 	return root
+}
+
+// hintAtArgs lets every command answer wrong arguments with where to read about the right ones.
+func hintAtArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return withHint(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		hintAtArgs(sub)
+	}
 }
