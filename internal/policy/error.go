@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"sallyport/internal/canon"
 )
@@ -25,7 +24,7 @@ func (e *Error) Error() string {
 
 // errorAt blames a value.
 func (d document) errorAt(v canon.Value, msg, hint string) error {
-	return d.errorAtOffset(d.offset(v), msg, hint)
+	return d.errorAtOffset(v.OffsetIn(d.text), msg, hint)
 }
 
 // errorAtKey blames the key of a member by the member's value.
@@ -35,15 +34,8 @@ func (d document) errorAtKey(v canon.Value, msg, hint string) error {
 
 // errorAtOffset blames the byte at offset; the end of the text is the place of what is missing there.
 func (d document) errorAtOffset(offset int, msg, hint string) error {
-	before := d.text[:min(max(offset, 0), len(d.text))]
-	lineStart := bytes.LastIndexByte(before, '\n') + 1
-	return &Error{
-		File: d.name,
-		Line: bytes.Count(before, []byte("\n")) + 1,
-		Col:  utf8.RuneCount(before[lineStart:]) + 1,
-		Msg:  msg,
-		Hint: hint,
-	}
+	line, column := canon.Place(d.text, offset)
+	return &Error{File: d.name, Line: line, Col: column, Msg: msg, Hint: hint}
 }
 
 // unknown blames a key that is not one of the known ones and says which one may be meant.
@@ -55,22 +47,10 @@ func (d document) unknown(what, key string, v canon.Value, known []string) error
 	return d.errorAtKey(v, fmt.Sprintf("unknown %s %q", what, key), hint)
 }
 
-// offset returns where in the text a value begins. A value is a part of the text, so its first byte is found by identity;
-// this walks the text once, for the one error that ends the reading.
-func (d document) offset(v canon.Value) int {
-	part := v.Bytes()
-	for i := range d.text {
-		if len(part) > 0 && &d.text[i] == &part[0] {
-			return i
-		}
-	}
-	return 0
-}
-
 // keyOffset returns where the key of the member with that value begins. Going back from the value, the key ends at the
 // nearest quote, and begins at the next one that no backslash escapes.
 func (d document) keyOffset(v canon.Value) int {
-	for i := bytes.LastIndexByte(d.text[:d.offset(v)], '"') - 1; i > 0; i-- {
+	for i := bytes.LastIndexByte(d.text[:v.OffsetIn(d.text)], '"') - 1; i > 0; i-- {
 		if d.text[i] == '"' && d.text[i-1] != '\\' {
 			return i
 		}

@@ -1,13 +1,11 @@
 package pretool
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"sallyport/internal/canon"
 )
@@ -220,26 +218,12 @@ func (f knowledgeFile) refused(err error) error {
 	}
 }
 
-// errorAt blames a value. A value is a part of the text, so its first byte is found by identity; this walks the text
-// once, for the one error that ends the reading.
+// errorAt blames a value.
 func (f knowledgeFile) errorAt(v canon.Value, msg, hint string) error {
-	part := v.Bytes()
-	for i := range f.text {
-		if len(part) > 0 && &f.text[i] == &part[0] {
-			return f.errorAtOffset(i, msg, hint)
-		}
-	}
-	return f.errorAtOffset(0, msg, hint)
+	return f.errorAtOffset(v.OffsetIn(f.text), msg, hint)
 }
 
 func (f knowledgeFile) errorAtOffset(offset int, msg, hint string) error {
-	before := f.text[:min(offset, len(f.text))]
-	lineStart := bytes.LastIndexByte(before, '\n') + 1
-	return &KnowledgeError{
-		File: f.name,
-		Line: bytes.Count(before, []byte("\n")) + 1,
-		Col:  utf8.RuneCount(before[lineStart:]) + 1,
-		Msg:  msg,
-		Hint: hint,
-	}
+	line, column := canon.Place(f.text, offset)
+	return &KnowledgeError{File: f.name, Line: line, Col: column, Msg: msg, Hint: hint}
 }
