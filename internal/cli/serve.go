@@ -64,9 +64,6 @@ For tests: CRASH_MARKER=FILE lets the first note touch FILE and stand still for 
 }
 
 func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stderr io.Writer) error {
-	if ctx == nil {
-		ctx = context.Background()
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := hearSignals(cancel)
@@ -195,19 +192,17 @@ func openStores(dir string) (*stores, error) {
 // openLedger opens the ledger, unless it lost whole records that its claims know of. One whose last
 // line was cut short is mended by the next writer, and what the claims remember of it is recorded again.
 func openLedger(dir string, claims *mutation.Claims) (*ledger.Ledger, error) {
-	// The claims first: a peer may be at work, and what they say is in the ledger by then. Of
-	// claims that cannot be read each call will complain.
-	known, claimsErr := mutation.LedgerEnd(durable.OS, dir)
-	end, size, err := durable.WholeEnd(durable.OS, filepath.Join(dir, ledger.FileName))
+	// The claims were looked at before: a peer may be at work, and what they said is in the ledger by now.
+	found, err := durable.Peek(durable.OS, filepath.Join(dir, ledger.FileName))
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case claimsErr != nil || end >= known:
-	case end == size:
-		return ledger.Refusing(fmt.Errorf("%d bytes, and there were %d: %w", size, known, mutation.ErrLedgerLost)), nil
+	switch known := claims.LedgerEnd(); {
+	case found.End >= known:
+	case found.End == found.Size:
+		return ledger.Refusing(fmt.Errorf("%d bytes, and there were %d: %w", found.Size, known, mutation.ErrLedgerLost)), nil
 	default:
-		claims.Doubt(end)
+		claims.Doubt(found.End)
 	}
 	l, err := ledger.Open(durable.OS, dir)
 	if errors.Is(err, durable.ErrUnsupported) {

@@ -120,29 +120,30 @@ type ending struct {
 	before []byte // the line before it, if that is not the first and lies near the end
 }
 
-// LastLine returns the last line of a log of that size that ends with a newline, without it; nil
-// where there is none.
-func LastLine(r io.ReaderAt, size int64) ([]byte, error) {
-	last, err := readEnd(r, size)
-	return last.line, err
+// Glance is the end of a log as it lies there.
+type Glance struct {
+	Size int64
+	End  int64  // where the whole lines end
+	Line []byte // the last whole line, without its newline; nil where there is none
 }
 
-// WholeEnd is where the whole lines of a log at path end, and how long the file is; 0 and 0 where
-// there is none. It takes no lock and mends nothing.
-func WholeEnd(fsys FS, path string) (end, size int64, err error) {
+// Peek looks at the end of the log at path without a lock, and mends nothing; where there is no
+// file, there is nothing to see.
+func Peek(fsys FS, path string) (Glance, error) {
 	f, err := fsys.OpenRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, 0, nil
+		return Glance{}, nil
 	}
 	if err != nil {
-		return 0, 0, err
+		return Glance{}, err
 	}
 	defer f.Close()
-	if size, err = f.Size(); err != nil {
-		return 0, 0, err
+	size, err := f.Size()
+	if err != nil {
+		return Glance{}, err
 	}
 	last, err := readEnd(f, size)
-	return last.end, size, err
+	return Glance{Size: size, End: last.end, Line: last.line}, err
 }
 
 // readEnd reads the end of a log. One read does where lines are of ordinary length.

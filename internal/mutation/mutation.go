@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"sync"
 	"time"
@@ -62,8 +61,9 @@ const peerWait = 2 * time.Second
 // Claims are all claims of one folder, which several processes may share.
 // They are safe for concurrent use.
 type Claims struct {
-	log   *durable.Log[struct{}]
-	locks durable.File
+	log       *durable.Log[struct{}]
+	locks     durable.File
+	ledgerEnd int64
 
 	mu   sync.Mutex // guards held
 	held map[keySum]chan struct{}
@@ -82,11 +82,11 @@ func Refusing(why error) *Claims { return &Claims{refusal: why} }
 // would run again what was run before.
 func Open(fsys durable.FS, dir string, expected func() (bool, error)) (*Claims, error) {
 	path := filepath.Join(dir, FileName)
-	empty, err := isEmpty(fsys, path)
+	found, err := durable.Peek(fsys, path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the claims: %w", err)
 	}
-	if empty {
+	if found.Size == 0 {
 		lost, err := expected()
 		if err != nil {
 			return nil, fmt.Errorf("looking for mutations in the ledger: %w", err)
@@ -105,8 +105,8 @@ func Open(fsys durable.FS, dir string, expected func() (bool, error)) (*Claims, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the claims: %w", err), log.Close())
 	}
-	c := &Claims{log: log, locks: locks, held: map[keySum]chan struct{}{}, index: newIndex()}
-	if empty {
+	c := &Claims{log: log, locks: locks, ledgerEnd: ledgerEnd(found.Line), held: map[keySum]chan struct{}{}, index: newIndex()}
+	if found.Size == 0 {
 		_, err = log.Append(func(dst []byte, _ *struct{}) []byte {
 			return appendLine(dst, header, keySum{}, offsetJSON(0))
 		})
@@ -117,41 +117,22 @@ func Open(fsys durable.FS, dir string, expected func() (bool, error)) (*Claims, 
 	return c, nil
 }
 
-func isEmpty(fsys durable.FS, path string) (bool, error) {
-	f, err := fsys.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	return size == 0, err
-}
-
-// LedgerEnd is how long the ledger was when the claims in dir were last written to: a shorter one
-// is not whole, or not theirs. It reads one line and takes no lock.
-func LedgerEnd(fsys durable.FS, dir string) (int64, error) {
-	f, err := fsys.OpenRead(filepath.Join(dir, FileName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("opening the claims: %w", err)
-	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return 0, fmt.Errorf("sizing the claims: %w", err)
-	}
-	line, err := durable.LastLine(f, size)
-	if err != nil || line == nil {
-		return 0, err
+// ledgerEnd is how long the ledger was when the line was written; 0 where that cannot be read: of
+// such a line each call will complain.
+func ledgerEnd(line []byte) int64 {
+	if line == nil {
+		return 0
 	}
 	e, err := parseLine(line)
-	return e.Offset, err
+	if err != nil {
+		return 0
+	}
+	return e.Offset
 }
+
+// LedgerEnd is how long the ledger was when the claims, as Open found them, were last written to: a
+// shorter one is not whole, or not theirs.
+func (c *Claims) LedgerEnd() int64 { return c.ledgerEnd }
 
 // Doubt makes outcomes whose record ended behind a byte of the ledger count as not recorded: the
 // ledger lost its end. It must come before any other call.

@@ -252,8 +252,8 @@ func TestClaimsRememberHowLongTheLedgerWas(t *testing.T) {
 	onBoth(t, func(t *testing.T, fsys durable.FS, dir string) {
 		want := func(n int64) {
 			t.Helper()
-			if got, err := LedgerEnd(fsys, dir); err != nil || got != n {
-				t.Errorf("LedgerEnd() = %d, %v, want %d", got, err, n)
+			if got := open(t, fsys, dir).LedgerEnd(); got != n {
+				t.Errorf("LedgerEnd() = %d, want %d", got, n)
 			}
 		}
 		want(0)
