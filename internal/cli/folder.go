@@ -24,13 +24,18 @@ func setting(flag, env, fallback string) string {
 	return fallback
 }
 
+// ledgerPath is PATH, else the flag, else LEDGER_DIR, else the default.
+func ledgerPath(args []string, flag string) string {
+	if len(args) > 0 {
+		return args[0]
+	}
+	return setting(flag, "LEDGER_DIR", defaultLedgerDir)
+}
+
 // ledgerFile is the ledger's file: PATH itself, or the one in the folder that PATH, the flag,
 // LEDGER_DIR or the default names.
 func ledgerFile(args []string, flag string) (string, error) {
-	path := setting(flag, "LEDGER_DIR", defaultLedgerDir)
-	if len(args) > 0 {
-		path = args[0]
-	}
+	path := ledgerPath(args, flag)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", withHint(err, "name the ledger's folder or file, or set LEDGER_DIR")

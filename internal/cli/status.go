@@ -28,10 +28,7 @@ file was changed and the server still decides by the old one: because nobody sen
 is bad. PATH is the ledger's folder; else LEDGER_DIR, else .ledger.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			dir := setting("", "LEDGER_DIR", defaultLedgerDir)
-			if len(args) > 0 {
-				dir = args[0]
-			}
+			dir := ledgerPath(args, "")
 			if _, err := os.Stat(dir); err != nil {
 				return withHint(err, "name the ledger's folder, or set LEDGER_DIR")
 			}

@@ -45,12 +45,20 @@ func eachLine(r io.Reader, line func([]byte) error) error {
 	}
 }
 
+// eachWholeLine is eachLine for those whom a torn tail does not concern.
+func eachWholeLine(r io.Reader, line func([]byte) error) error {
+	if err := eachLine(r, line); !errors.Is(err, errTorn) {
+		return err
+	}
+	return nil
+}
+
 // Read calls each with every whole line of a ledger, in order, as a JSON object. It links and
 // hashes nothing: that is Verify's. A torn tail is left out, a line that is no JSON object is an
 // error. The value is good until each returns.
 func Read(r io.Reader, each func(line canon.Value) error) error {
 	number := 0
-	err := eachLine(r, func(line []byte) error {
+	return eachWholeLine(r, func(line []byte) error {
 		number++
 		v, err := canon.Parse(bytes.TrimSpace(line))
 		if err != nil {
@@ -58,10 +66,6 @@ func Read(r io.Reader, each func(line canon.Value) error) error {
 		}
 		return each(v)
 	})
-	if errors.Is(err, errTorn) {
-		return nil
-	}
-	return err
 }
 
 // HoldsMutations reports whether any record of a ledger's file tells of a mutation, which has
@@ -73,16 +77,13 @@ func HoldsMutations(path string) (bool, error) {
 	}
 	defer f.Close()
 	found := false
-	err = eachLine(f, func(line []byte) error {
+	err = eachWholeLine(f, func(line []byte) error {
 		if bytes.Contains(line, []byte(`"attempt":"`)) {
 			found = true
 			return errStop
 		}
 		return nil
 	})
-	if errors.Is(err, errTorn) {
-		err = nil
-	}
 	return found, err
 }
 
