@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -71,6 +72,10 @@ const (
 	maxBatch    = 1024
 	keepBuffer  = 1 << 20
 	defaultWait = 30 * time.Second
+
+	// maxPause is the longest pause between two looks at a lock that another process holds. Hundreds of hooks that wait at
+	// once would otherwise spend the machine on looking.
+	maxPause = 10 * time.Millisecond
 )
 
 // OpenLog opens the log at path, making it durably if it does not exist.
@@ -353,8 +358,9 @@ func (l *Log[S]) lock() error {
 		if waited >= l.lockWait {
 			return fmt.Errorf("%w (waited %v); see whether a process that uses it is stopped", ErrLocked, l.lockWait)
 		}
-		time.Sleep(wait)
-		waited += wait
-		wait = min(2*wait, time.Millisecond)
+		pause := wait/2 + rand.N(wait) // not all at once
+		time.Sleep(pause)
+		waited += pause
+		wait = min(2*wait, maxPause)
 	}
 }
