@@ -47,6 +47,12 @@ type Record struct {
 	Principal    string  // who asked
 	Rule         string  // optional: which rule decided
 	Attempt      string  // optional: the attempt at a mutation; unique
+	Host         string  // optional: the host of a hook, such as "claude"
+	Session      string  // optional: the host's session
+	Effects      []byte  // optional: a canonical JSON object, the summary of what the call would do
+	Observed     string  // optional: what rules in mode observe would have decided
+	ObservedRule string  // optional: the first of those rules
+	Corrects     bool    // the host was told this, and the record before it of this request_id says something else
 	TraceID      string  // optional: W3C trace id
 	Recovered    bool    // written after a crash for an effect from before it
 	TornFile     string  // optional: a torn tail was set aside there, beside the ledger
@@ -64,9 +70,20 @@ func (r *Record) encode() entry {
 	buf := make([]byte, 0, 512)
 	buf = member(buf, "args_digest", r.ArgsDigest)
 	buf = optional(buf, "attempt", r.Attempt)
+	if r.Corrects {
+		buf = append(buf, `"corrects":true,`...)
+	}
 	buf = member(buf, "decision", r.Decision)
+	if len(r.Effects) > 0 {
+		buf = append(buf, `"effects":`...)
+		buf = append(buf, r.Effects...)
+		buf = append(buf, ',')
+	}
+	buf = optional(buf, "host", r.Host)
 	buf = member(buf, "method", r.Method)
 	buf = text(buf, "name", r.Name)
+	buf = optional(buf, "observed", r.Observed)
+	buf = optional(buf, "observed_rule", r.ObservedRule)
 	buf = member(buf, "outcome", string(r.Outcome))
 	buf = member(buf, "policy_digest", r.PolicyDigest)
 	prev := len(buf)
@@ -76,6 +93,9 @@ func (r *Record) encode() entry {
 	}
 	buf = text(buf, "request_id", r.RequestID)
 	buf = optional(buf, "rule", r.Rule)
+	if r.Session != "" {
+		buf = text(buf, "session", r.Session)
+	}
 	hash := len(buf)
 	if r.TornFile != "" {
 		buf = append(buf, `"torn_bytes":`...)
