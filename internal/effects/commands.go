@@ -1,9 +1,13 @@
-// Package effects says what a tool call would do, from its input alone: nothing is run, and the disk is not looked at.
+// Package effects says what a tool call would do, from its input alone: nothing is run, and the disk is looked at only to
+// find what a path really leads to.
 //
-// [Commands] finds the programs that a shell text would start. It reads the text as bash does, with the parser of
-// mvdan.cc/sh, and finds them wherever a command can stand: in lists and pipes, subshells and substitutions, functions,
-// behind sudo and its like, and in code that is handed to another shell. Whether those programs may run is for others
-// to say.
+// [Of] judges a call of any host's tools, and [Shell] a text for a shell. The text is read as bash does it, with the
+// parser of mvdan.cc/sh, and then followed as a shell would follow it: words are expanded as far as they are known,
+// variables hold the values that the text gives them, cd moves what comes behind it, and code that is handed to a
+// shell is read in its turn. What cannot be known is said to be so. Whether all of that may happen is for others to
+// say, by the patterns of this package.
+//
+// [Commands] is the smaller question: which command words stand in a text.
 package effects
 
 import (
@@ -81,38 +85,16 @@ func (c *collector) read(s source) (err error) {
 			err = fmt.Errorf("%w: %v", errUnfinished, p)
 		}
 	}()
-	walk(file, func(stmt *syntax.Stmt) {
+	visit(file, func(node syntax.Node) {
+		stmt, ok := node.(*syntax.Stmt)
+		if !ok {
+			return
+		}
 		if call, ok := stmt.Cmd.(*syntax.CallExpr); ok {
 			c.call(call.Args, stmt.Redirs, s.place)
 		}
 	})
 	return err
-}
-
-// walk visits the statements of a tree. The parser reads a chain such as a|b|c in a loop and makes of it a tree as deep
-// as the chain is long, so we must not follow it by recursion alone.
-func walk(root syntax.Node, visit func(*syntax.Stmt)) {
-	const most = 100
-	for roots := []syntax.Node{root}; len(roots) > 0; {
-		next := roots[len(roots)-1]
-		roots = roots[:len(roots)-1]
-		depth := 0
-		syntax.Walk(next, func(node syntax.Node) bool {
-			if node == nil { // after the last child
-				depth--
-				return false
-			}
-			if depth == most {
-				roots = append(roots, node)
-				return false
-			}
-			if stmt, ok := node.(*syntax.Stmt); ok {
-				visit(stmt)
-			}
-			depth++
-			return true
-		})
-	}
 }
 
 // call collects the command word of a simple command, and what that command starts in its turn.

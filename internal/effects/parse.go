@@ -98,6 +98,27 @@ func parseOnce(text string, options ...syntax.ParserOption) (file *syntax.File, 
 	return file, err
 }
 
+// parseDocument reads a text as the inside of a here-document. It never returns nil.
+func parseDocument(text string) (word *syntax.Word, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			word, err = &syntax.Word{}, fmt.Errorf("%w: %v", errUnfinished, p)
+		}
+	}()
+	r := &stackGuard{text: text[:min(len(text), MaxText)]}
+	word, err = syntax.NewParser().Document(r)
+	switch {
+	case r.deep:
+		err = ErrTooDeep
+	case len(text) > MaxText:
+		err = ErrTooLong
+	}
+	if word == nil {
+		word = &syntax.Word{}
+	}
+	return word, err
+}
+
 // placeOf returns the offset of an error in a text, or else its end.
 func placeOf(err error, text string) int {
 	end := len(text)

@@ -16,31 +16,43 @@ type wrapper struct {
 	looks    string   // options with which it starts nothing
 }
 
-// wrappers are the common ones (GNU coreutils 9, findutils 4.10, sudo 1.9, bash 5.2).
-var wrappers = map[string]wrapper{
-	"builtin": {},
-	"chronic": {},
-	"command": {looks: "vV"},
-	"doas":    {short: "Cu"},
-	"env":     {short: "uCa", long: []string{"unset", "chdir", "argv0"}, assigns: true},
-	"exec":    {short: "a"},
-	"ionice":  {short: "cnpPu", long: []string{"class", "classdata"}},
-	"nice":    {short: "n", long: []string{"adjustment"}},
-	"nohup":   {},
-	"setsid":  {},
-	"stdbuf":  {short: "ioe", long: []string{"input", "output", "error"}},
-	"sudo": {short: "CDghpRrTtUu", assigns: true, long: []string{"close-from", "chdir", "group", "host", "prompt", "chroot",
-		"role", "command-timeout", "type", "other-user", "user"}},
-	"time":    {short: "fo", long: []string{"format", "output"}},
-	"timeout": {short: "ks", long: []string{"kill-after", "signal"}, operands: 1},
-	"winpty":  {},
-	"xargs": {short: "adEILnPs", long: []string{"arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars",
-		"process-slot-var"}},
+// wrapperNamed returns what is known of a program that starts another (GNU coreutils 9, findutils 4.10, sudo 1.9, bash
+// 5.2).
+func wrapperNamed(program string) (wrapper, bool) {
+	switch program {
+	case "builtin", "chronic", "nohup", "setsid", "winpty":
+		return wrapper{}, true
+	case "command":
+		return wrapper{looks: "vV"}, true
+	case "doas":
+		return wrapper{short: "Cu"}, true
+	case "env":
+		return wrapper{short: "uCa", long: []string{"unset", "chdir", "argv0"}, assigns: true}, true
+	case "exec":
+		return wrapper{short: "a"}, true
+	case "ionice":
+		return wrapper{short: "cnpPu", long: []string{"class", "classdata"}}, true
+	case "nice":
+		return wrapper{short: "n", long: []string{"adjustment"}}, true
+	case "stdbuf":
+		return wrapper{short: "ioe", long: []string{"input", "output", "error"}}, true
+	case "sudo":
+		return wrapper{short: "CDghpRrTtUu", assigns: true, long: []string{"close-from", "chdir", "group", "host", "prompt",
+			"chroot", "role", "command-timeout", "type", "other-user", "user"}}, true
+	case "time":
+		return wrapper{short: "fo", long: []string{"format", "output"}}, true
+	case "timeout":
+		return wrapper{short: "ks", long: []string{"kill-after", "signal"}, operands: 1}, true
+	case "xargs":
+		return wrapper{short: "adEILnPs", long: []string{"arg-file", "delimiter", "max-lines", "max-args", "max-procs",
+			"max-chars", "process-slot-var"}}, true
+	}
+	return wrapper{}, false
 }
 
 // wrapped returns the command that a program starts, program word first; nil if it starts none.
 func wrapped(program string, args []*syntax.Word) []*syntax.Word {
-	w, ok := wrappers[program]
+	w, ok := wrapperNamed(program)
 	if !ok {
 		return nil
 	}

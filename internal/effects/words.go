@@ -2,8 +2,8 @@ package effects
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -46,7 +46,7 @@ func appendParts(b *strings.Builder, parts []syntax.WordPart, quoted bool) (cons
 			appendUnescaped(b, part.Value, quoted)
 		case *syntax.SglQuoted:
 			if part.Dollar {
-				appendANSI(b, part.Value)
+				b.Write(appendANSI(nil, part.Value))
 			} else {
 				b.WriteString(part.Value)
 			}
@@ -78,23 +78,83 @@ func appendUnescaped(b *strings.Builder, text string, quoted bool) {
 	}
 }
 
-// appendANSI appends the contents of $'…'. An escape that we do not know stays as it is.
-func appendANSI(b *strings.Builder, text string) {
-	for len(text) > 0 {
-		r, multibyte, rest, err := strconv.UnquoteChar(text, 0)
-		switch {
-		case err != nil && strings.HasPrefix(text, `\`) && len(text) > 1 && strings.IndexByte(`'"?`, text[1]) >= 0:
-			b.WriteByte(text[1])
-			text = text[2:]
-		case err != nil:
-			b.WriteByte(text[0])
-			text = text[1:]
-		case multibyte:
-			b.WriteRune(r)
-			text = rest
+// appendANSI appends the contents of $'…' (bash 5.2, QUOTING). An escape that is none stays as it is.
+func appendANSI(b []byte, text string) []byte {
+	return unescape(b, text, false)
+}
+
+// appendEscaped appends a text as echo -e and printf take it.
+func appendEscaped(b []byte, text string) []byte {
+	return unescape(b, text, true)
+}
+
+// unescape appends a text with its escapes replaced. With zero, \0 may stand before an octal number.
+func unescape(b []byte, text string, zero bool) []byte {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			b = append(b, text[i])
+			continue
+		}
+		i++
+		switch c := text[i]; c {
+		case 'x', 'u', 'U':
+			most := 2
+			if c != 'x' {
+				most = 4
+			}
+			if c == 'U' {
+				most = 8
+			}
+			n, digits := number(text[i+1:], 16, most)
+			switch {
+			case digits == 0:
+				b = append(b, '\\', c)
+			case c == 'x':
+				b = append(b, byte(n))
+			default:
+				b = utf8.AppendRune(b, rune(n))
+			}
+			i += digits
+		case '0', '1', '2', '3', '4', '5', '6', '7':
+			most := 3
+			if zero && c == '0' {
+				most = 4
+			}
+			n, digits := number(text[i:], 8, most)
+			b = append(b, byte(n))
+			i += digits - 1
+		case 'c':
+			if zero { // what follows is not said
+				return b
+			}
+			if i++; i < len(text) {
+				b = append(b, text[i]&0x1f)
+			}
 		default:
-			b.WriteByte(byte(r))
-			text = rest
+			if j := strings.IndexByte(`abtnvfrEe`, c); j >= 0 {
+				b = append(b, "\a\b\t\n\v\f\r\x1b\x1b"[j])
+			} else if strings.IndexByte(`\'"?`, c) >= 0 {
+				b = append(b, c)
+			} else {
+				b = append(b, '\\', c)
+			}
 		}
 	}
+	return b
+}
+
+// number reads a number at the beginning of a text.
+func number(text string, base, most int) (n, digits int) {
+	for digits < min(most, len(text)) {
+		d := strings.IndexByte("0123456789abcdef", text[digits]|0x20)
+		if text[digits] < 'A' {
+			d = int(text[digits]) - '0'
+		}
+		if d < 0 || d >= base {
+			break
+		}
+		n = n*base + d
+		digits++
+	}
+	return n, digits
 }
