@@ -3,6 +3,7 @@ module sallyport
 go 1.26.0
 
 require (
+	github.com/expr-lang/expr v1.17.8
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
 	github.com/google/jsonschema-go v0.4.3
