@@ -34,8 +34,16 @@ func (d document) errorAtKey(v canon.Value, msg, hint string) error {
 
 // errorAtOffset blames the byte at offset; the end of the text is the place of what is missing there.
 func (d document) errorAtOffset(offset int, msg, hint string) error {
-	line, column := canon.Place(d.text, offset)
+	line, column := d.place(offset)
 	return &Error{File: d.name, Line: line, Col: column, Msg: msg, Hint: hint}
+}
+
+// place returns where in the file stands what is at an offset of the text.
+func (d document) place(offset int) (line, column int) {
+	if d.yaml != nil {
+		return d.yaml.Place(offset)
+	}
+	return canon.Place(d.text, offset)
 }
 
 // unknown blames a key that is not one of the known ones and says which one may be meant.

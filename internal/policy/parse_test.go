@@ -69,8 +69,8 @@ func TestParseKeepsNoReferenceToText(t *testing.T) {
 }
 
 const (
-	hintPolicy  = `a policy is a JSON object; {"version": 1, "allow": ["read_ledger"]} allows one tool`
-	hintVersion = `write "version": 1`
+	hintPolicy  = `a policy is an object in YAML or JSON; {"version": 1, "allow": ["read_ledger"]} allows one tool`
+	hintVersion = `write "version": 2, or 1 for the first language`
 	hintJSON    = "JSON has no comments, and no comma behind the last value"
 	hintKeys    = "known here: version, allow, deny, arg_rules"
 	hintLimits  = "known here: min_len, max_len"
@@ -94,7 +94,6 @@ var parseErrors = []struct{ name, text, want, hint string }{
 	{"only white space", " \n\t\n", `p.json:1:1: the file is empty`, hintPolicy},
 	{"byte order mark", "\uFEFF{\"version\":1}", `p.json:1:1: the file begins with a byte order mark`, "save it as UTF-8 without one"},
 	{"UTF-16", "\xff\xfe{\x00", `p.json:1:1: invalid UTF-8`, "save it as UTF-8"},
-	{"YAML", "version: 1\n", `p.json:1:1: not JSON: unexpected 'v'`, hintJSON},
 	{"comment", "{\"version\":1, // one\n}", `p.json:1:15: not JSON: unexpected '/'`, hintJSON},
 	{"comma behind the last", "{\"version\":1,\n \"allow\":[\"a\",]}", `p.json:2:15: not JSON: unexpected ']'`, hintJSON},
 	{"cut off", "{\"version\":1,\n", `p.json:2:1: not JSON: unexpected end`, hintJSON},
@@ -118,17 +117,17 @@ var parseErrors = []struct{ name, text, want, hint string }{
 	{"no version but rules", `{"allow":["a"]}`, `p.json:1:1: "version" is missing`, hintVersion},
 	{"version misspelt", `{"allow":["a"],"verson":1}`, `p.json:1:16: unknown key "verson"`, `did you mean "version"?`},
 	{"version in capitals", `{"Version":1}`, `p.json:1:2: unknown key "Version"`, `did you mean "version"?`},
-	{"version 2", "{\n  \"version\": 2,\n  \"rules\": []\n}", `p.json:2:14: policy version 2 is not supported`, "this release reads version 1"},
-	{"version 0", `{"version":0}`, `p.json:1:12: policy version 0 is not supported`, "this release reads version 1"},
-	{"version -1", `{"version":-1}`, `p.json:1:12: policy version -1 is not supported`, "this release reads version 1"},
-	{"version that is 1 in 32 bits", `{"version":4294967297}`, `p.json:1:12: policy version 4294967297 is not supported`, "this release reads version 1"},
+	{"version 3", "{\n  \"version\": 3,\n  \"rules\": []\n}", `p.json:2:14: policy version 3 is not supported`, "this release reads versions 1 and 2"},
+	{"version 0", `{"version":0}`, `p.json:1:12: policy version 0 is not supported`, "this release reads versions 1 and 2"},
+	{"version -1", `{"version":-1}`, `p.json:1:12: policy version -1 is not supported`, "this release reads versions 1 and 2"},
+	{"version that is 1 in 32 bits", `{"version":4294967297}`, `p.json:1:12: policy version 4294967297 is not supported`, "this release reads versions 1 and 2"},
 	{"version 1.0", `{"version":1.0}`, `p.json:1:12: "version" is not a whole number`, hintVersion},
 	{"version 1e0", `{"version":1e0}`, `p.json:1:12: "version" is not a whole number`, hintVersion},
 	{"version too large", `{"version":99999999999999999999}`, `p.json:1:12: "version" is not a whole number`, hintVersion},
 	{"version is a string", `{"version":"1"}`, `p.json:1:12: "version" is not a whole number`, hintVersion},
 	{"version is true", `{"version":true}`, `p.json:1:12: "version" is not a whole number`, hintVersion},
 	{"version is null", `{"version":null}`, `p.json:1:12: "version" is not a whole number`, hintVersion},
-	{"version is judged first", `{"x":1,"version":3}`, `p.json:1:18: policy version 3 is not supported`, "this release reads version 1"},
+	{"version is judged first", `{"x":1,"version":3}`, `p.json:1:18: policy version 3 is not supported`, "this release reads versions 1 and 2"},
 
 	// Keys.
 	{"key misspelt", "{\"version\":1,\n  \"alow\": []}", `p.json:2:3: unknown key "alow"`, `did you mean "allow"?`},

@@ -8,7 +8,12 @@
 // schema takes the arguments, and what becomes of the answer are left to the caller.
 package policy
 
-import "sallyport/internal/canon"
+import (
+	"time"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/effects"
+)
 
 // Decision is what a policy says of a call. Its order is its strictness: Deny < Ask < Allow. The zero value denies.
 type Decision int
@@ -43,6 +48,26 @@ type Why struct {
 
 	// Hidden says that the tool can never be called, whatever the arguments: the caller need not know that it exists.
 	Hidden bool
+
+	// SkipPrompt says of an Allow that the rule spares the host's own prompt too.
+	SkipPrompt bool
+
+	// Observed is what rules in mode observe would have made of the call; its zero value says that they change nothing.
+	Observed Observed
+}
+
+// Observed is a decision that is recorded and not enforced.
+type Observed struct {
+	Rule     string // "" where nothing is observed
+	Decision Decision
+}
+
+// Limit is how often a rule allows calls: Calls in Per, at most Burst at once.
+type Limit struct {
+	Rule  string
+	Calls int
+	Per   time.Duration
+	Burst int
 }
 
 // Request is one call to be judged.
@@ -51,6 +76,14 @@ type Request struct {
 	Method    string      // the protocol's method, such as "tools/call"
 	Tool      string      // the tool's name as asked for; names are exact
 	Args      canon.Value // the arguments as received: of any kind, maybe absent
+
+	Tenant  string // optional: of the principal
+	Host    string // optional: the hook's host, such as "claude"
+	Session string // optional: the host's session
+
+	// Effects are what the call would do, as effects.Of found it in World. Version 1 does not look at them.
+	Effects []effects.Effect
+	World   *effects.World
 }
 
 // Policy is a loaded policy. It is immutable and safe for concurrent use; the zero Policy and a nil one deny everything.

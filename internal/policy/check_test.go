@@ -1,0 +1,82 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sallyport/internal/policy"
+)
+
+func TestCheckWarns(t *testing.T) {
+	known := []policy.KnownTool{{Name: "write_note", Args: []string{"request_id", "text"}}, {Name: "Bash", Args: []string{"command"}}, {Name: "idle"}}
+	for _, tc := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"nothing", rules("deny", noCurl, lists, secrets), nil},
+		{"no rules", "version: 2\ndefault: deny\n", []string{"1:1 the policy has no rules"}},
+		{"a default that was forgotten", "version: 2\nrules:\n  - {id: no-curl, decision: deny, runs: [curl]}\n",
+			[]string{`1:1 nothing is allowed: no rule allows anything, and a default that is left out denies (write "default": "allow" if all else may run)`}},
+		{"a tool that is nearly known", rules("allow", `id: a, decision: deny, tools: [Bsh, mcp__x]`), []string{`4:37 no known tool is called "Bsh" (did you mean "Bash"?)`}},
+		{"an argument that no tool has", rules("allow", `id: a, decision: deny, tools: [write_note], args: {txt: {max_len: 5}, request_id: {equals: x}}`),
+			[]string{`4:57 no argument of the rule's tools is called "txt" (did you mean "text"?)`}},
+		{"an argument of an unknown tool", rules("allow", `id: a, decision: deny, tools: ["mcp__*"], args: {txt: {max_len: 5}}`), nil},
+		{"an argument of a tool without any", rules("allow", `id: a, decision: deny, tools: [idle], args: {x: {max_len: 5}}`),
+			[]string{`4:51 no argument of the rule's tools is called "x" (they have no arguments)`}},
+		{"an argument in a condition", rules("allow", `id: a, decision: deny, tools: [Bash], when: args.comand == 'x'`),
+			[]string{`4:44 no argument of the rule's tools is called "comand" (did you mean "command"?)`}},
+		{"a limit that is only observed", rules("deny", `id: a, decision: allow, tools: [Bash], mode: observe, limit: {calls: 1, per: 1m}`), []string{`4:60 rule "a": a limit is not enforced in mode observe`}},
+		{"an allow rule under a default that allows", rules("allow", lists), []string{`4:5 rule "lists" changes nothing: the default allows (with "default": "deny" it says what is allowed)`}},
+		{"a rule that allows all", rules("deny", `id: a, decision: allow`), []string{`4:5 rule "a" allows every call of every tool (name its "tools", or what it allows: "runs", "reads", "writes")`}},
+		{"for a later release", rules("deny", `id: a, decision: allow, tools: [write_note], mutation: {key: request_id}`),
+			[]string{`4:51 rule "a": "mutation" is read and has no effect yet (it is for the gateway of a later release)`}},
+		{"shadowed by a deny rule for all", rules("deny", `id: a, decision: allow, tools: [Bash]`, `id: b, decision: deny, tools: ["B*", Bash]`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"shadowed in part", rules("deny", `id: a, decision: allow, tools: [Bash, Read]`, `id: b, decision: deny, tools: [Bash]`), nil},
+		{"shadowed only sometimes", rules("deny", `id: a, decision: allow, tools: [Bash]`, `id: b, decision: deny, tools: [Bash], when: host == 'x'`), nil},
+		{"shadowed by a wider command", rules("deny", `id: a, decision: allow, runs: ["git push origin *"]`, `id: b, decision: deny, runs: ["git push *"]`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"not by a narrower one", rules("deny", `id: a, decision: allow, runs: ["git push *"]`, `id: b, decision: deny, runs: ["git push --force *"]`), nil},
+		{"shadowed by a wider folder", rules("allow", `id: a, decision: ask, writes: ["~/.ssh/config"]`, `id: b, decision: deny, writes: ["~/.ssh/**"]`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"the second of two that are alike", rules("allow", noCurl, `id: b, decision: deny, runs: ["curl *"]`), []string{shadow("5:5", "b", "no-curl", "denies")}},
+		{"not by one that is observed", rules("allow", `id: a, decision: ask, runs: [curl]`, `id: b, decision: deny, runs: [curl], mode: observe`), nil},
+		{"version 1", `{"version":1,"allow":["write_note","Bash","Bsh"],"deny":["Bash"],"arg_rules":{"write_note":{"txt":{}},"idle":{"x":{}}}}`, []string{
+			`1:36 tool "Bash" is denied as well, which wins (remove one of the two)`,
+			`1:43 no known tool is called "Bsh" (did you mean "Bash"?)`,
+			`1:93 no argument of the rule's tools is called "txt" (did you mean "text"?)`,
+			`1:103 the rules for tool "idle" can never decide: it is not allowed`,
+			`1:111 no argument of the rule's tools is called "x" (they have no arguments)`,
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, warnings, err := policy.Check("p", []byte(tc.text), known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, w := range warnings {
+				line := fmt.Sprintf("%d:%d %s", w.Line, w.Col, w.Msg)
+				if w.Hint != "" {
+					line += " (" + w.Hint + ")"
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func shadow(place, rule, other, does string) string {
+	return fmt.Sprintf(`%s rule %q can never decide: rule %q speaks of all its calls and %s them (remove it, or say in which calls they differ)`, place, rule, other, does)
+}
+
+func TestCheckGivesTheErrorOfParse(t *testing.T) {
+	for _, tc := range v2Errors {
+		_, _, err := policy.Check("p.json", []byte(tc.text), nil)
+		if err == nil || err.Error() != tc.want {
+			t.Errorf("got %v, want %s", err, tc.want)
+		}
+	}
+}

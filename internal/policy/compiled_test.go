@@ -1,0 +1,61 @@
+package policy_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sallyport/internal/policy"
+)
+
+func TestParseCompiled(t *testing.T) {
+	texts := map[string]string{"YAML": everything, "JSON": v2(`{"id":"r","decision":"deny","runs":["curl"]}`), "version 1": `{"version":1,"allow":["a"]}`, "starter": string(policy.StarterText())}
+	for name, text := range texts {
+		compiled, err := policy.Compile("p", []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		p, err := policy.ParseCompiled("p", []byte(text), compiled)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := mustParse(t, text)
+		if p.Digest() != want.Digest() || p.Version() != want.Version() || p.Name() != "p" {
+			t.Errorf("%s: got %s, version %d", name, p.Digest(), p.Version())
+		}
+		for _, command := range []string{"ls", "curl x", "cat .env", "rm -rf ~"} {
+			if diff := cmp.Diff(want.Explain(shell(command)), p.Explain(shell(command))); diff != "" {
+				t.Errorf("%s: %s (-parsed +compiled)\n%s", name, command, diff)
+			}
+		}
+	}
+}
+
+// TestParseCompiledTrustsNoOtherText: what a cache holds is used for the text it was made of, and for no other.
+func TestParseCompiledTrustsNoOtherText(t *testing.T) {
+	strict, loose := []byte(rules("deny", noCurl)), []byte(rules("allow", lists))
+	compiled, err := policy.Compile("p", loose)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, cache := range map[string][]byte{
+		"of another text": compiled, "cut off": compiled[:len(compiled)/2], "empty": nil, "of an older release": bytes.Replace(compiled, []byte(`"format":1`), []byte(`"format":0`), 1),
+		"no JSON": []byte("x"),
+	} {
+		p, err := policy.ParseCompiled("p", strict, cache)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := outcome(p, shell("ls")); got != "deny by default" {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+	bad := []byte("version: 2\nrulez: []\n")
+	if _, err := policy.Compile("p", bad); err == nil {
+		t.Error("a bad file was compiled")
+	}
+	if _, err := policy.ParseCompiled("p", bad, compiled); err == nil || err.Error() != `p:2:1: unknown key "rulez"` {
+		t.Errorf("got %v, want the error of the text", err)
+	}
+}

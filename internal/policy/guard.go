@@ -1,0 +1,84 @@
+package policy
+
+import (
+	"strings"
+
+	"sallyport/internal/effects"
+)
+
+// The ids of the built-in rules.
+const (
+	guardFiles    = "self-protection"
+	guardCommands = "operators-commands"
+)
+
+// operatorsCommands are those that a person types, and no hooked tool: they say what the gate trusts, and take it away.
+func operatorsCommands() []string {
+	return []string{
+		"sallyport trust *", "sallyport release *", "sallyport pin *", "sallyport install *", "sallyport uninstall *",
+		"sallyport claims resolve *", "sallyport approvals approve *", "sallyport approvals deny *",
+	}
+}
+
+// Guard returns the built-in rules that protect what is the gate's own. No file can lift them or only observe them. They
+// judge what can be read of a call: what cannot is for the rules of the files.
+func Guard(own Own) *Policy {
+	files := &rule{
+		id: guardFiles, decision: Deny, keyed: true,
+		reason: "this belongs to sallyport itself, and no tool may change it; a person can, outside of the agent",
+	}
+	commands := &rule{
+		id: guardCommands, decision: Deny, keyed: true,
+		reason: "this command is for a person to type, outside of the agent",
+	}
+	var lost []string
+	for _, path := range own.paths() {
+		p, err := effects.ParsePath(path)
+		if err != nil {
+			lost = append(lost, path)
+			continue
+		}
+		files.writes = append(files.writes, p)
+	}
+	for _, command := range operatorsCommands() {
+		p, err := effects.ParseRun(command)
+		if err != nil {
+			lost = append(lost, command)
+			continue
+		}
+		commands.runs = append(commands.runs, p)
+	}
+	v := &version2{}
+	for _, r := range []*rule{files, commands} {
+		v.rules = append(v.rules, placed{rule: r, name: r.id, level: BuiltIn, certain: true})
+	}
+	if lost != nil { // fail closed
+		r := &rule{id: guardFiles, reason: "sallyport cannot protect what is its own: " + quoted(lost[0])}
+		v.rules = append(v.rules, placed{rule: r, name: r.id, level: BuiltIn})
+	}
+	return &Policy{name: "built-in", digest: digestOf([]byte(strings.Join(own.paths(), "\n"))), version: 2, rules: v}
+}
+
+// paths returns the gate's own files and folders as patterns. A character that is special in patterns becomes one for any
+// character.
+func (own Own) paths() []string {
+	var paths []string
+	add := func(path, below string) {
+		path = strings.Map(func(r rune) rune {
+			if strings.ContainsRune("*?[]{}$", r) {
+				return '?'
+			}
+			return r
+		}, strings.ReplaceAll(path, `\`, "/"))
+		if path != "" {
+			paths = append(paths, strings.TrimRight(path, "/")+below)
+		}
+	}
+	for _, path := range own.Files {
+		add(path, "")
+	}
+	for _, path := range own.Folders {
+		add(path, "/**")
+	}
+	return paths
+}

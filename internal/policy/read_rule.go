@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/cond"
+	"sallyport/internal/effects"
+)
+
+// ruleKeys are the keys of a rule.
+func ruleKeys() []string {
+	return []string{
+		"id", "decision", "reason", "mode", "tools", "hosts", "principals", "args", "when",
+		"runs", "reads", "writes", "connects", "spawns", "limit", "mutation", "read_only", "skip_prompt",
+	}
+}
+
+// rule reads one rule of a version 2 file; ids are those of the rules before.
+func (d document) rule(v canon.Value, ids map[string]bool) (*rule, error) {
+	const example = `a rule is {"id": "no-curl", "decision": "deny", "runs": ["curl *"]}`
+	if v.Kind() != canon.Object {
+		return nil, d.errorAt(v, "the rule is not an object", example)
+	}
+	r := &rule{}
+	decided := false
+	for key, member := range v.Members() {
+		var err error
+		switch key {
+		case "id":
+			r.id, err = d.id(member, ids)
+		case "decision":
+			decided = true
+			r.decision, err = d.decision(key, member)
+		case "reason":
+			r.reason, err = d.phrase(key, member)
+		case "mode":
+			r.observe, err = d.mode(member)
+		case "limit":
+			r.limit, err = d.limit(member)
+		case "skip_prompt":
+			r.skipPrompt, err = d.bool(key, member)
+		case "read_only":
+			r.readOnly, err = d.bool(key, member)
+		case "mutation":
+			r.mutationKey, err = d.mutation(member)
+		default:
+			err = d.scope(r, key, member)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.id == "":
+		return nil, d.errorAt(v, `the rule has no "id"`, example)
+	case !decided:
+		return nil, d.errorAt(v, fmt.Sprintf(`rule %q has no "decision"`, r.id), "write one of: deny, ask, allow")
+	}
+	return r, d.contradictions(v, r)
+}
+
+// scope reads a key that says of what calls and effects a rule speaks.
+func (d document) scope(r *rule, key string, v canon.Value) (err error) {
+	switch key {
+	case "tools":
+		r.tools, err = d.globs(key, "tool", v)
+	case "hosts":
+		r.hosts, err = d.hosts(v)
+	case "principals":
+		r.principals, err = d.globs(key, "principal", v)
+	case "args":
+		r.args, err = d.arguments(v)
+	case "when":
+		r.when, err = d.when(v)
+	case "runs":
+		r.keyed = true
+		r.runs, err = patterns(d, key, v, effects.ParseRun)
+	case "reads":
+		r.keyed = true
+		r.reads, err = patterns(d, key, v, effects.ParsePath)
+	case "writes":
+		r.keyed = true
+		r.writes, err = patterns(d, key, v, effects.ParsePath)
+	case "connects":
+		r.keyed = true
+		r.connects, err = patterns(d, key, v, effects.ParseHost)
+	case "spawns":
+		r.keyed = true
+		r.spawns, err = d.globs(key, "agent", v)
+	default:
+		err = d.unknown("rule key", key, v, ruleKeys())
+	}
+	return err
+}
+
+// contradictions refuses what no rule can mean.
+func (d document) contradictions(v canon.Value, r *rule) error {
+	refuse := func(key, msg, hint string) error {
+		return d.errorAtKey(v.Get(key), fmt.Sprintf("rule %q: %s", r.id, msg), hint)
+	}
+	switch {
+	case r.decision == Allow && r.mutationKey != "" && r.readOnly:
+		return refuse("read_only", `"mutation" and "read_only" contradict each other`, "keep one")
+	case r.decision != Allow && r.limit.Calls > 0:
+		return refuse("limit", `a limit is for rules that allow`, "remove it, or allow up to that limit with a rule of its own")
+	case r.decision != Allow && r.skipPrompt:
+		return refuse("skip_prompt", `"skip_prompt" is for rules that allow`, "remove it")
+	case r.decision == Deny && (r.mutationKey != "" || r.readOnly):
+		key := "mutation"
+		if r.readOnly {
+			key = "read_only"
+		}
+		return refuse(key, fmt.Sprintf("%q is for rules that allow or ask", key), "remove it: what is denied is not run")
+	}
+	return nil
+}
+
+// id reads a rule's id. It stands in records and messages, so it is one plain word.
+func (d document) id(v canon.Value, ids map[string]bool) (string, error) {
+	const hint = "an id is one word of at most 64 letters, digits and -_./"
+	id, ok := v.Text()
+	switch {
+	case !ok:
+		return "", d.errorAt(v, `"id" is not a string`, hint)
+	case id == "" || len(id) > 64 || strings.ContainsFunc(id, notInID):
+		return "", d.errorAt(v, fmt.Sprintf("%s cannot be an id", quoted(id)), hint)
+	case id == defaultRule:
+		return "", d.errorAt(v, fmt.Sprintf("the id %q is kept for the default", id), "name it otherwise")
+	case ids[id]:
+		return "", d.errorAt(v, fmt.Sprintf("duplicate id %q", id), "each rule has an id of its own; rename one")
+	}
+	ids[id] = true
+	return id, nil
+}
+
+func notInID(r rune) bool {
+	switch {
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+		return false
+	}
+	return !strings.ContainsRune("-_./", r)
+}
+
+func (d document) mutation(v canon.Value) (string, error) {
+	const hint = `write {"key": "request_id"}: the argument by which a retry is known`
+	if v.Kind() != canon.Object {
+		return "", d.errorAt(v, `"mutation" is not an object`, hint)
+	}
+	for key, member := range v.Members() {
+		if key != "key" {
+			return "", d.unknown("mutation key", key, member, []string{"key"})
+		}
+	}
+	key := v.Get("key")
+	name, ok := key.Text()
+	if !ok {
+		return "", d.errorAt(v, `"mutation" has no key that is the name of an argument`, hint)
+	}
+	if msg, hint := nameFault("argument", name); msg != "" {
+		return "", d.errorAt(key, msg, hint)
+	}
+	return name, nil
+}
+
+func (d document) when(v canon.Value) (*condition, error) {
+	source, err := d.phrase("when", v)
+	if err != nil {
+		return nil, err
+	}
+	w := newCondition(source)
+	if d.lazy {
+		return w, nil
+	}
+	if _, err := w.get(); err != nil {
+		hint := "names here: principal.name, principal.tenant, tool, args, method, host, session, workspace, home, effects.runs, .reads, .writes, .connects, .spawns"
+		if e, ok := errors.AsType[*cond.Error](err); ok && !strings.Contains(e.Msg, "unknown") {
+			hint = "the language is that of expr-lang.org"
+		}
+		return nil, d.errorAt(v, fmt.Sprintf("the condition cannot be read: %v", err), hint)
+	}
+	return w, nil
+}

@@ -1,0 +1,86 @@
+package policy
+
+import "sallyport/internal/effects"
+
+// whyStrict explains the decision of a rule that denies or asks.
+func (c *call) whyStrict(v verdict) Why {
+	why := Why{Rule: v.rule.name, Hidden: v.decision == Deny && !c.v.visible(c.req.Tool)}
+	if v.rule.broken != nil {
+		broken, _ := v.rule.broken.check(c.req.Args)
+		why.Reason = broken.Reason
+		return why
+	}
+	reason := v.rule.reason
+	switch {
+	case v.match == effects.Maybe:
+		if why.Reason = c.doubt(v); reason != "" && (v.effect < 0 || c.req.Effects[v.effect].Opaque == "") {
+			why.Reason += ". The rule says: " + reason
+		}
+	case reason != "":
+		why.Reason = reason
+	case v.effect < 0:
+		why.Reason = v.rule.sentence(v.decision, "this call")
+	default:
+		why.Reason = v.rule.sentence(v.decision, describe(&c.req.Effects[v.effect], v.pattern))
+	}
+	return why
+}
+
+// doubt says what cannot be told before the call runs.
+func (c *call) doubt(v verdict) string {
+	if v.effect < 0 {
+		return v.rule.sentence(v.rule.decision, "calls like this one") + ", and whether this is one cannot be told before it runs"
+	}
+	e := &c.req.Effects[v.effect]
+	if e.Opaque != "" {
+		return "what this call does cannot be read: " + e.Opaque + "; rule " + v.rule.name + " speaks of " + kindInWords(e.Kind)
+	}
+	return v.rule.sentence(v.rule.decision, describe(e, v.pattern)) + ", and whether this call does that cannot be told before it runs"
+}
+
+func kindInWords(kind effects.Kind) string {
+	switch kind {
+	case effects.Run:
+		return "commands"
+	case effects.Read:
+		return "reading of files"
+	case effects.Write:
+		return "writing of files"
+	case effects.Connect:
+		return "connections"
+	default:
+		return "agents"
+	}
+}
+
+// whyDefault explains a decision of the default.
+func (c *call) whyDefault(v verdict) Why {
+	why := Why{Rule: defaultRule}
+	switch {
+	case v.decision == Allow:
+		why.Reason = "no rule of the policy speaks against it"
+	case v.effect >= 0:
+		what := c.left(v.effect)
+		if why.Reason = "no rule of the policy allows " + what; v.decision == Ask {
+			why.Reason = "the policy asks first about what no rule allows: " + what
+		}
+	case v.decision == Ask:
+		why.Reason = "the policy asks first about what no rule allows"
+	default:
+		if !c.v.visible(c.req.Tool) {
+			return unlisted
+		}
+		why.Reason = "no rule of the policy allows this call"
+	}
+	why.Hidden = v.decision == Deny && !c.v.visible(c.req.Tool)
+	return why
+}
+
+// left names an effect that no rule covers.
+func (c *call) left(i int) string {
+	e := &c.req.Effects[i]
+	if e.Opaque != "" {
+		return "what cannot be read: " + e.Opaque
+	}
+	return describe(e, nil)
+}
