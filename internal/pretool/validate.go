@@ -36,7 +36,9 @@ func (c *Checks) validateToolCall(args canon.Value) *answer {
 	} else {
 		hinted = hints(tool, input)
 		if !always {
-			blocks = c.blocks(session, tool, input)
+			for _, block := range c.blocks(session, tool, input) {
+				blocks = append(blocks, block.Reason)
+			}
 		}
 	}
 	reason := "All checks passed"
@@ -83,10 +85,10 @@ func toolInput(args canon.Value) (canon.Value, error) {
 }
 
 // blocks returns why a tool may not be called: the first reason of its session, and those of the call itself.
-func (c *Checks) blocks(session, tool string, input canon.Value) (blocks []string) {
+func (c *Checks) blocks(session, tool string, input canon.Value) (blocks []Block) {
 	if slices.Contains(checkedTools, tool) {
-		if reason := c.sessionBlock(session, tool); reason != "" {
-			blocks = append(blocks, reason)
+		if block := c.sessionBlock(session, tool); block.Reason != "" {
+			blocks = append(blocks, block)
 		}
 	}
 	if !c.Windows {
@@ -95,29 +97,29 @@ func (c *Checks) blocks(session, tool string, input canon.Value) (blocks []strin
 	switch tool {
 	case "Bash":
 		if command := windowsCommand(input); command != "" {
-			blocks = append(blocks, "Windows command '"+command+"' blocked - use Unix equivalent")
+			blocks = append(blocks, Block{"windows-command", "Windows command '" + command + "' blocked - use Unix equivalent"})
 		}
 	case "Write", "Edit":
 		if r := nonASCII(input); r != 0 {
-			blocks = append(blocks, fmt.Sprintf("Non-ASCII text (%U) in a .py file on Windows - use ASCII only", r))
+			blocks = append(blocks, Block{"ascii", fmt.Sprintf("Non-ASCII text (%U) in a .py file on Windows - use ASCII only", r)})
 		}
 	}
 	return blocks
 }
 
-// sessionBlock runs the checks 1 to 6 and returns the first reason against a tool, or "". It reads no file that could no
-// longer change the answer.
-func (c *Checks) sessionBlock(session, tool string) string {
+// sessionBlock runs the checks 1 to 6 and returns the first reason against a tool; the zero Block is none. It reads no
+// file that could no longer change the answer.
+func (c *Checks) sessionBlock(session, tool string) Block {
 	if c.Sessions.flag(session, checkpoint).pending {
-		return "Checkpoint pending - answer it before " + tool
+		return Block{"checkpoint", "Checkpoint pending - answer it before " + tool}
 	}
 	if c.Sessions.flag(session, taskBreakdown).pending {
-		return "Task breakdown pending - call TaskCreate before " + tool
+		return Block{"task-breakdown", "Task breakdown pending - call TaskCreate before " + tool}
 	}
 	if f := c.Sessions.flag(session, skillSelection); f.pending {
-		return skillReason(f, tool)
+		return Block{"skill-selection", skillReason(f, tool)}
 	}
-	return traceReason(c.Sessions.trace(session), tool)
+	return Block{"trace", traceReason(c.Sessions.trace(session), tool)}
 }
 
 func skillReason(f flag, tool string) string {
