@@ -1,0 +1,27 @@
+package hook
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkLargeWrite judges a Write of 6 MB, from its bytes to its record.
+func BenchmarkLargeWrite(b *testing.B) {
+	p := newPlace(b, testPolicy)
+	text := p.event("PreToolUse", "Edit", `{"file_path":"/w/a.txt","new_string":"@@"}`)
+	text = strings.Replace(text, "@@", strings.Repeat("a line of text with some words\\n", 6_000_000/33), 1)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		p.run(Options{Deadline: 20 * time.Second}, System{Stdin: strings.NewReader(text)})
+	}
+}
+
+// BenchmarkCall is a short call, from its bytes to its record.
+func BenchmarkCall(b *testing.B) {
+	p := newPlace(b, testPolicy)
+	text := p.event("PreToolUse", "Bash", `{"command":"go test ./... && git status"}`)
+	for b.Loop() {
+		p.run(Options{Deadline: 20 * time.Second}, System{Stdin: strings.NewReader(text)})
+	}
+}

@@ -1,0 +1,234 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sallyport/internal/effects"
+	"sallyport/internal/gate"
+	"sallyport/internal/interlock"
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
+	"sallyport/internal/policy"
+)
+
+// principal is who asks through a hook: whoever runs the host.
+const principal = "local"
+
+// decide judges an event before a call, records that and says it.
+func (r *run) decide(e *Event) {
+	world, homes := r.findWorld(e)
+	places := r.places(world, homes)
+	policies, err := Load(r.sys.FS, places)
+	if err != nil {
+		r.refuseFor(e, Ruling{Rule: "policy", Reason: explainPolicy(err)})
+		return
+	}
+	l := r.openLedger(places.Ledger)
+	defer l.Close()
+	door := gate.New(policies.Policy, l, mutation.Refusing(errors.New("a hook runs nothing")), slog.New(slog.DiscardHandler))
+	v := door.Decide(gate.Question{
+		Caller:    gate.Caller{Principal: principal},
+		Method:    e.method(),
+		Tool:      e.Tool,
+		Args:      e.Input,
+		RequestID: e.CallID,
+		Host:      e.Host,
+		Session:   e.Session,
+		Effects:   effects.Of(e.Tool, e.Input, policies.Policy.Declares(e.Tool), world),
+		World:     world,
+	})
+	hints := r.check(e, homes, &v)
+	r.limit(&v, places.State)
+	asked := settleAsk(r.dialect, e, &v)
+	if r.told.Load() != nil {
+		v.Tighten(policy.Deny, "deadline", "there was no decision in time")
+	}
+	r.pending.Store(&pending{rulingOf(v, hints, asked), policies.Policy.BestEffort()})
+	if err := door.Record(&v); err != nil && v.Why.Rule == "ledger" {
+		v.Why.Reason += ": " + cut(err.Error(), 300)
+	}
+	if !r.say(rulingOf(v, hints, asked)) {
+		if t := r.told.Load(); t.decision < v.Decision {
+			v.Tighten(t.decision, "deadline", "the decision came too late, and the host was told no")
+			_ = door.Correct(v)
+		}
+	}
+}
+
+// rulingOf is what a verdict says to a host.
+func rulingOf(v gate.Verdict, hints []string, asked bool) Ruling {
+	ruling := Ruling{Decision: v.Decision, Rule: v.Why.Rule, Reason: v.Why.Reason, Asked: asked}
+	if v.Decision == policy.Allow {
+		ruling.Skip, ruling.Hints = v.Why.SkipPrompt, hints
+	}
+	return ruling
+}
+
+// settleAsk makes an ask a denial where nobody would be asked.
+func settleAsk(d dialect, e *Event, v *gate.Verdict) bool {
+	if v.Decision != policy.Ask {
+		return false
+	}
+	why := d.asks(e)
+	if e.Strange && e.Name != "" {
+		why = "how to ask at this event is not known"
+	}
+	if why == "" {
+		return false
+	}
+	reason := "this needs a person's approval, and " + why + ": ask the user to run it, or to allow it in the policy"
+	if v.Why.Reason != "" {
+		reason = strings.TrimRight(v.Why.Reason, ".") + "; " + reason
+	}
+	v.Tighten(policy.Deny, v.Why.Rule, reason)
+	return true
+}
+
+// places are where the policies and our own files are for an event.
+func (r *run) places(world *effects.World, h homes) Places {
+	p := Places{
+		Managed:  r.sys.Managed,
+		Named:    r.Policy,
+		Homes:    h.all,
+		Dir:      world.Dir,
+		Borrowed: h.borrowed,
+		Ledger:   r.Ledger,
+	}
+	if p.Managed == "" {
+		p.Managed = managedPolicy
+	}
+	if home := h.own(); home != "" {
+		p.State = StateDir(home)
+	}
+	if p.Ledger == "" {
+		p.Ledger = p.State
+	}
+	for _, named := range []*string{&p.Named, &p.Ledger} {
+		if *named == "" {
+			continue
+		}
+		if full, err := filepath.Abs(*named); err == nil {
+			*named = full
+		}
+	}
+	return p
+}
+
+// openLedger opens the ledger in a folder. Where there is none to be had, it is one that takes no record.
+func (r *run) openLedger(dir string) *ledger.Ledger {
+	if dir == "" {
+		return ledger.Refusing(errors.New("no folder for the ledger: the user has no home"))
+	}
+	if err := r.sys.FS.OwnDir(dir); err != nil {
+		return ledger.Refusing(err)
+	}
+	l, err := ledger.Open(r.sys.FS, dir)
+	if err != nil {
+		return ledger.Refusing(err)
+	}
+	return l
+}
+
+// explainPolicy says what is wrong with a policy, where, and what to try.
+func explainPolicy(err error) string {
+	reason := "no call may run, since " + err.Error()
+	var wrong *policy.Error
+	if errors.As(err, &wrong) {
+		reason = "no call may run, since the policy has a mistake: " + err.Error()
+		if wrong.Hint != "" {
+			reason += " (" + wrong.Hint + ")"
+		}
+	}
+	return reason
+}
+
+// refuseFor denies an event that was read but cannot be judged.
+func (r *run) refuseFor(e *Event, ruling Ruling) {
+	r.pending.Store(&pending{ruling: ruling})
+	<-r.recordAlone(ruling, nil)
+	r.say(ruling)
+}
+
+// recordAlone records a denial that no policy made. The channel is closed when it is on the disk, or cannot be: the denial
+// stands in any case. text is what was on stdin, of an event that could not be read.
+func (r *run) recordAlone(ruling Ruling, text []byte) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer r.recover()
+		e := r.event.Load()
+		if e == nil {
+			e = r.dialect.unknown()
+			e.Host = r.Host
+		}
+		world, homes := r.findWorld(e)
+		l := r.openLedger(r.places(world, homes).Ledger)
+		defer l.Close()
+		rec := e.record()
+		rec.Decision, rec.Outcome, rec.Rule = policy.Deny.String(), ledger.NotExecuted, ruling.Rule
+		if !e.Input.Exists() {
+			rec.ArgsDigest = digest(text)
+		}
+		_ = l.Append(rec)
+	}()
+	return done
+}
+
+// record is what a record of an event has in any case.
+func (e *Event) record() *ledger.Record {
+	rec := &ledger.Record{
+		RequestID: e.CallID,
+		Method:    e.method(),
+		Name:      e.Tool,
+		Principal: principal,
+		Host:      e.Host,
+		Session:   e.Session,
+	}
+	if rec.RequestID == "" {
+		rec.RequestID = ledger.Missing
+	}
+	if e.Input.Exists() {
+		sum, err := e.Input.Digest()
+		if err != nil {
+			sum = digest(e.Input.Bytes())
+		}
+		rec.ArgsDigest = sum
+	}
+	return rec
+}
+
+// method is what an event is called in a record.
+func (e *Event) method() string {
+	if e.Name == "" {
+		return "hook/unnamed"
+	}
+	return "hook/" + cut(e.Name, 64)
+}
+
+// limit takes a token for each rule that allows the call with a limit.
+func (r *run) limit(v *gate.Verdict, state string) {
+	limits := v.Limits()
+	if len(limits) == 0 {
+		return
+	}
+	if state == "" {
+		v.Tighten(policy.Deny, limits[0].Rule, "the rule has a limit, and there is no home to count its calls in")
+		return
+	}
+	wanted := make([]interlock.Limit, len(limits))
+	for i, l := range limits {
+		wanted[i] = interlock.Limit{Name: l.Rule, Calls: l.Calls, Per: l.Per, Burst: l.Burst}
+	}
+	refused, err := interlock.OpenLimits(r.sys.FS, filepath.Join(state, "limits")).Take(time.Now(), wanted)
+	switch {
+	case err != nil:
+		v.Tighten(policy.Deny, limits[0].Rule, "the rule has a limit, and its calls could not be counted: "+err.Error())
+	case refused != nil:
+		v.Tighten(policy.Deny, refused.Name, fmt.Sprintf("the rule's limit is used up: the next call is allowed in %v", refused.Wait.Round(time.Second)+time.Second))
+	}
+}
