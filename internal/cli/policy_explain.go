@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/durable"
+	"sallyport/internal/effects"
+	"sallyport/internal/hook"
+	"sallyport/internal/policy"
+)
+
+type explainOptions struct {
+	event, policy, host string
+	json                bool
+}
+
+func newPolicyExplain() *cobra.Command {
+	var opt explainOptions
+	cmd := &cobra.Command{
+		Use:   "explain --event FILE",
+		Short: "Explain what is decided of a call, rule by rule",
+		Long: `Shows what is understood of the call in a hook's event, what each rule makes of it and why, and the decision. The event
+is what a host gives its hook before a call; FILE is - for stdin. The policies are those that a hook would judge by: the
+one of --policy, or else the user's, the project's and the starter pack; and always the machine's and the built-in rules.
+Unlike records it shows paths and commands: it is for whoever sees the event anyway.`,
+		Example: `  echo '{"tool_name":"Bash","tool_input":{"command":"git push -f"}}' | sallyport policy explain --event -`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opt.event == "" {
+				return withHint(errors.New("no event is named"), "name a file with --event, or - for stdin")
+			}
+			return explain(opt, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opt.event, "event", "", "the `FILE` of the event")
+	flags.StringVar(&opt.policy, "policy", "", "the policy `FILE`, instead of the user's, the project's and the starter pack")
+	flags.StringVar(&opt.host, "host", "claude", "the `HOST` whose event it is")
+	flags.BoolVar(&opt.json, "json", false, "print JSON")
+	return cmd
+}
+
+func explain(opt explainOptions, stdin io.Reader, stdout io.Writer) error {
+	event, err := readEventFile(opt.event, stdin)
+	if err != nil {
+		return err
+	}
+	c, err := eventCall(event, opt.host)
+	if err != nil {
+		return err
+	}
+	p, err := policiesFor(opt.policy, worldOf(c.dir))
+	if err != nil {
+		return err
+	}
+	e := explanation{request: c.request(p)}
+	e.decision, e.why = p.Evaluate(e.request)
+	e.steps = p.Explain(e.request)
+	if opt.json {
+		_, err := stdout.Write(append(e.json(), '\n'))
+		return err
+	}
+	return e.print(stdout)
+}
+
+func readEventFile(name string, stdin io.Reader) (canon.Value, error) {
+	var text []byte
+	var err error
+	if name == "-" {
+		text, err = io.ReadAll(stdin)
+	} else {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return canon.Value{}, fmt.Errorf("reading the event: %w", err)
+	}
+	v, err := canon.Parse([]byte(strings.TrimPrefix(string(text), "\ufeff")))
+	if err != nil {
+		return v, withHint(fmt.Errorf("the event cannot be read: %w", err), "it is one JSON object")
+	}
+	return v, nil
+}
+
+// policiesFor are the policies by which a hook would judge calls in a world.
+func policiesFor(named string, w *effects.World) (*policy.Policy, error) {
+	places := hook.Places{Managed: hook.ManagedPolicy(), Homes: w.Homes, Dir: w.Dir}
+	if named != "" {
+		full, err := filepath.Abs(named)
+		if err != nil {
+			return nil, err
+		}
+		places.Named = full
+	}
+	if len(w.Homes) > 0 {
+		places.State = hook.StateDir(w.Homes[0])
+		places.Ledger = places.State
+	}
+	loaded, err := hook.Load(durable.OS, places)
+	return loaded.Policy, err
+}
+
+// explanation is what is said of a call.
+type explanation struct {
+	request  policy.Request
+	decision policy.Decision
+	why      policy.Why
+	steps    []policy.Step
+}
+
+func (e *explanation) print(w io.Writer) error {
+	fmt.Fprintf(w, "tool     %s\n", e.request.Tool)
+	if len(e.request.Effects) == 0 {
+		fmt.Fprintln(w, "effects  none are known")
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range e.request.Effects {
+		kind, what := shownEffect(&e.request.Effects[i])
+		fmt.Fprintf(tw, "%s\t%s\n", kind, what)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "rule\tdecision\tmatches\twhy")
+	for _, s := range e.steps {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", s.Rule, shownDecision(s), s.Matches, s.Note)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\ndecision %s, by %s: %s\n", e.decision, e.why.Rule, e.why.Reason)
+	if seen := e.why.Observed; seen.Rule != "" {
+		fmt.Fprintf(w, "observed %s, by %s\n", seen.Decision, seen.Rule)
+	}
+	return nil
+}
+
+func shownDecision(s policy.Step) string {
+	if s.Observe {
+		return s.Decision.String() + " (observed)"
+	}
+	return s.Decision.String()
+}
+
+// shownEffect is an effect in two words.
+func shownEffect(e *effects.Effect) (kind, what string) {
+	kind = e.Kind.String()
+	switch {
+	case e.Opaque != "":
+		what = "cannot be read: " + e.Opaque
+	case e.Kind == effects.Run:
+		words := make([]string, len(e.Command.Words))
+		for i, word := range e.Command.Words {
+			words[i] = word.Text
+		}
+		what = strings.Join(words, " ")
+		if e.Command.Code != "" {
+			what += " (code that is judged by its words)"
+		}
+	case e.Kind == effects.Connect:
+		what = e.Host
+	case e.Kind == effects.Spawn:
+		what = e.Agent
+	default:
+		what = strings.Join(e.Path.Forms, ", ")
+		if e.Deep {
+			what += " and all below"
+		}
+	}
+	what = strings.ToValidUTF8(strings.NewReplacer("\xfe", "*", "\xfd", "?", "\n", " ", "\t", " ").Replace(what), "…")
+	const most = 200
+	if len(what) > most {
+		what = strings.ToValidUTF8(what[:most], "") + "..."
+	}
+	return kind, what
+}
+
+func (e *explanation) json() []byte {
+	b := canon.AppendString([]byte(`{"tool":`), e.request.Tool)
+	b = append(b, `,"effects":[`...)
+	for i := range e.request.Effects {
+		kind, what := shownEffect(&e.request.Effects[i])
+		b = comma(b, i)
+		b = canon.AppendString(append(b, `{"kind":`...), kind)
+		b = canon.AppendString(append(b, `,"what":`...), what)
+		b = fmt.Appendf(b, `,"opaque":%t,"by":%d}`, e.request.Effects[i].Opaque != "", e.request.Effects[i].By)
+	}
+	b = append(b, `],"rules":[`...)
+	for i, s := range e.steps {
+		b = comma(b, i)
+		b = canon.AppendString(append(b, `{"rule":`...), s.Rule)
+		b = fmt.Appendf(b, `,"level":"%s","decision":"%s","observe":%t,"matches":"%s","why":`, s.Level, s.Decision, s.Observe, s.Matches)
+		b = append(canon.AppendString(b, s.Note), '}')
+	}
+	b = fmt.Appendf(b, `],"decision":"%s","rule":`, e.decision)
+	b = canon.AppendString(b, e.why.Rule)
+	b = canon.AppendString(append(b, `,"reason":`...), e.why.Reason)
+	b = append(b, `,"observed":`...)
+	if seen := e.why.Observed; seen.Rule == "" {
+		b = append(b, "null"...)
+	} else {
+		b = fmt.Appendf(b, `{"decision":"%s","rule":`, seen.Decision)
+		b = append(canon.AppendString(b, seen.Rule), '}')
+	}
+	return append(b, '}')
+}
+
+// comma separates the elements of a list.
+func comma(b []byte, i int) []byte {
+	if i > 0 {
+		return append(b, ',')
+	}
+	return b
+}
