@@ -26,7 +26,7 @@ type bench struct {
 	policy string // the policy file that the project ships
 
 	// The programs.
-	server, hello, fileCalls string
+	server, hello, answer, fileCalls string
 
 	rows []row
 }
@@ -44,6 +44,7 @@ var measurements = []struct {
 	{"note", (*bench).measureNote},
 	{"memory", (*bench).measureMemory},
 	{"calls", (*bench).measureCalls},
+	{"hook", (*bench).measureHook},
 }
 
 func main() {
@@ -108,11 +109,13 @@ func newBench(parent string) (*bench, error) {
 		policy:    filepath.Join(root, "policy.json"),
 		server:    filepath.Join(dir, "sallyport"),
 		hello:     filepath.Join(dir, "hello"),
+		answer:    filepath.Join(dir, "answer"),
 		fileCalls: filepath.Join(dir, "filecalls"),
 	}
 	for program, source := range map[string]string{
 		b.server:    "./cmd/sallyport",
 		b.hello:     "./test/bench/bare/hello",
+		b.answer:    "./test/bench/bare/answer",
 		b.fileCalls: "./test/bench/bare/filecalls",
 	} {
 		build := exec.Command("go", "build", "-o", program, source)
