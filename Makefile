@@ -17,22 +17,23 @@ build:
 check: cross
 	@test -z "$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go'))" || { gofmt -l $$(git ls-files -co --exclude-standard '*.go'); echo "run gofmt -w on these"; exit 1; }
 	$(GO) vet $(PACKAGES)
-	$(GO) vet -tags peers ./test/peers
+	$(GO) vet -tags peers ./test/peers ./test/hosts
 	$(GO) tool staticcheck $(PACKAGES)
-	$(GO) tool staticcheck -tags peers ./test/peers
+	$(GO) tool staticcheck -tags peers ./test/peers ./test/hosts
 	SALLYPORT_FULL=$(FULL) $(TEST) -race $(PACKAGES)
 
-# Everything: installs what is missing, check with no fault test left out, then the real clients from npm.
+# Everything: installs what is missing, check with no fault test left out, then the real clients and hosts from npm.
 test: FULL = 1
 test: setup check peers
 
 setup:
 	scripts/setup
 
-# The official TypeScript clients and the MCP Inspector against the real binary (installs them with npm).
+# The official TypeScript clients, the MCP Inspector and Claude Code against the real binary (installs them with npm).
 peers:
 	test/peers/install
-	$(TEST) -tags peers ./test/peers
+	test/hosts/install
+	$(TEST) -tags peers ./test/peers ./test/hosts
 
 # Ratios to ceilings that are measured in the same run.
 bench:
