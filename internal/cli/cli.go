@@ -40,6 +40,9 @@ func withHint(err error, hint string) error { return &hinted{err, hint} }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ok := hookMain(args, stdin, stdout, stderr); ok {
+		return code
+	}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -76,7 +79,8 @@ func newRoot() *cobra.Command {
 		return withHint(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	})
 	root.AddCommand(
-		newServe(), newVerify(), newStats(), newShow(), newStatus(), newCanon(), newSession(), newDemo(),
+		newServe(), newVerify(), newStats(), newShow(), newStatus(), newCanon(), newSession(), newHook(), newDemo(), newPolicy(),
+		newInstall(), newUninstall(), newDoctor(), newTrust(),
 		&cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
