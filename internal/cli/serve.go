@@ -18,6 +18,8 @@ import (
 	"sallyport/internal/durable"
 	"sallyport/internal/gate"
 	"sallyport/internal/gateway"
+	"sallyport/internal/hook"
+	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 	"sallyport/internal/notes"
@@ -84,6 +86,10 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	}
 	armCrash(s.notes, os.Getenv("CRASH_MARKER"), stderr)
 	door := gate.New(p, s.ledger, s.claims, log)
+	door.World = *worldOf("")
+	if homes := door.World.Homes; len(homes) > 0 {
+		door.Limits = interlock.OpenLimits(durable.OS, filepath.Join(hook.StateDir(homes[0]), "limits"))
+	}
 	tools := slices.Concat(s.notes.Tools(), checks.Tools())
 	server := &gateway.Server{Door: door, Tools: tools, Version: Version, Log: log}
 
@@ -120,8 +126,23 @@ func mend(ctx context.Context, s *stores, door *gate.Gate, tools []*gate.Tool, l
 	}
 }
 
-// loadPolicy reads a policy file; no name is the built-in policy.
+// loadPolicy reads a policy file; no name is the built-in policy. The machine's own file counts besides, if there is one.
 func loadPolicy(name string) (*policy.Policy, error) {
+	p, err := loadNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	managed, err := hook.LoadManaged(durable.OS)
+	if err != nil {
+		return nil, err
+	}
+	if managed == nil {
+		return p, nil
+	}
+	return policy.Combine(policy.Layer{Policy: p, Level: policy.Named}, policy.Layer{Policy: managed, Level: policy.Managed}), nil
+}
+
+func loadNamed(name string) (*policy.Policy, error) {
 	if name == "" {
 		return policy.Builtin(), nil
 	}

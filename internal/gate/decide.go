@@ -1,8 +1,12 @@
 package gate
 
 import (
+	"fmt"
+	"time"
+
 	"sallyport/internal/canon"
 	"sallyport/internal/effects"
+	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 	"sallyport/internal/policy"
 )
@@ -49,12 +53,36 @@ func (v *Verdict) Tighten(d policy.Decision, rule, reason string) {
 	}
 }
 
-// Limits returns the limits of the rules that allow the call.
-func (v *Verdict) Limits() []policy.Limit {
+// Count takes a token for each rule that allows the call with a limit. Where there is none, or it cannot be counted, the
+// verdict becomes a denial.
+func (g *Gate) Count(v *Verdict) {
 	if v.Decision != policy.Allow {
-		return nil
+		return
 	}
-	return v.policy.Limits(v.request())
+	if limits := v.policy.Limits(v.request()); len(limits) > 0 {
+		if rule, reason := takeLimits(g.Limits, limits); reason != "" {
+			v.Tighten(policy.Deny, rule, reason)
+		}
+	}
+}
+
+// takeLimits returns which limit does not let a call pass, and why; reason is "" if all do.
+func takeLimits(store Limits, limits []policy.Limit) (rule, reason string) {
+	if store == nil {
+		return limits[0].Rule, "the rule has a limit, and there is nowhere to count its calls"
+	}
+	wanted := make([]interlock.Limit, len(limits))
+	for i, l := range limits {
+		wanted[i] = interlock.Limit{Name: l.Rule, Calls: l.Calls, Per: l.Per, Burst: l.Burst}
+	}
+	refused, err := store.Take(time.Now(), wanted)
+	switch {
+	case err != nil:
+		return limits[0].Rule, "the rule has a limit, and its calls could not be counted: " + err.Error()
+	case refused != nil:
+		return refused.Name, fmt.Sprintf("the rule's limit is used up: the next call is allowed in %v", refused.Wait.Round(time.Second)+time.Second)
+	}
+	return "", ""
 }
 
 func (v *Verdict) request() policy.Request {
@@ -101,8 +129,9 @@ func (v *Verdict) record() *ledger.Record {
 		Host:         q.Host,
 		Session:      q.Session,
 		Rule:         v.Why.Rule,
-		Effects:      spellSummary(effects.Summarize(q.Effects, q.World)),
 	}
+	r := v.request()
+	noteJudged(rec, v.Why.Observed, &r)
 	if q.RequestID == "" {
 		rec.RequestID = ledger.Missing
 	}
@@ -114,10 +143,17 @@ func (v *Verdict) record() *ledger.Record {
 	default:
 		rec.Outcome = ledger.NotExecuted
 	}
-	if seen := v.Why.Observed; seen.Rule != "" {
-		rec.Observed, rec.ObservedRule = seen.Decision.String(), seen.Rule
-	}
 	return rec
+}
+
+// noteJudged puts into a record what a call would do, and what rules in mode observe would have made of it.
+func noteJudged(rec *ledger.Record, observed policy.Observed, r *policy.Request) {
+	if len(r.Effects) > 0 {
+		rec.Effects = spellSummary(effects.Summarize(r.Effects, r.World))
+	}
+	if observed.Rule != "" {
+		rec.Observed, rec.ObservedRule = observed.Decision.String(), observed.Rule
+	}
 }
 
 // spellSummary is a summary as a canonical JSON object, or nil where there is nothing to say.

@@ -12,8 +12,11 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/effects"
+	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 	"sallyport/internal/policy"
@@ -34,12 +37,24 @@ type Call struct {
 // Result is the body of a tools/call result: a JSON object without resultType and _meta.
 type Result struct{ Body []byte }
 
-// Gate decides, runs and records. It is safe for concurrent use.
+// Gate decides, runs and records. It is safe for concurrent use. World and Limits are set before it is used.
 type Gate struct {
+	// World is what the paths in calls are judged in; the zero World knows no folder.
+	World effects.World
+
+	// Limits counts the calls of rules with a limit. Without it, and where it cannot count, such rules allow nothing.
+	Limits Limits
+
 	policy atomic.Pointer[policy.Policy]
 	ledger *ledger.Ledger
 	claims *mutation.Claims
 	log    *slog.Logger
+}
+
+// Limits counts calls, for all processes of a user together. Take takes a token of each limit, or of none, and returns the
+// first one that is used up, with how long until it allows a call.
+type Limits interface {
+	Take(now time.Time, limits []interlock.Limit) (*interlock.Refusal, error)
 }
 
 // New returns a gate over its policy, ledger and claims; none may be nil.
@@ -81,7 +96,13 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 		Principal:    c.Caller.Principal,
 		TraceID:      c.TraceID,
 	}
-	if denied := decide(pol, c, digestErr); denied != nil {
+	request := g.request(pol, c)
+	observed, denied := decide(pol, c, request, digestErr)
+	if denied == nil {
+		denied = g.limit(c.Name, pol.Limits(request))
+	}
+	noteJudged(rec, observed, &request)
+	if denied != nil {
 		rec.Decision, rec.Outcome, rec.Rule = policy.Deny.String(), ledger.NotExecuted, denied.Rule
 		if err := g.ledger.Append(rec); err != nil {
 			return Result{}, g.unavailable(nothing, err)
@@ -97,20 +118,37 @@ func (g *Gate) Do(ctx context.Context, c Call) (Result, error) {
 	return g.forward(ctx, c, rec)
 }
 
-// decide returns why a call may not be carried out, or nil. It touches nothing.
-func decide(pol *policy.Policy, c Call, digestErr error) *DeniedError {
+// request is a call as a policy judges it. What it would do is looked for only where the policy's language speaks of that.
+func (g *Gate) request(pol *policy.Policy, c Call) policy.Request {
+	r := policy.Request{Principal: c.Caller.Principal, Method: "tools/call", Tool: c.Name, Args: c.Args}
+	if pol.Version() < 2 || c.Tool == nil {
+		return r
+	}
+	declared := pol.Declares(c.Name)
+	if declared == nil {
+		declared = c.Tool.Effects
+	}
+	world := g.World
+	r.World = &world
+	r.Effects = effects.Of(c.Name, c.Args, declared, r.World)
+	return r
+}
+
+// decide returns why a call may not be carried out, or nil, and what rules in mode observe would have made of it. It
+// touches nothing.
+func decide(pol *policy.Policy, c Call, r policy.Request, digestErr error) (policy.Observed, *DeniedError) {
 	if c.Tool == nil {
-		return &DeniedError{Tool: c.Name, Rule: "unknown", Reason: "there is no such tool", Hidden: true}
+		return policy.Observed{}, &DeniedError{Tool: c.Name, Rule: "unknown", Reason: "there is no such tool", Hidden: true}
 	}
-	decision, why := pol.Evaluate(policy.Request{
-		Principal: c.Caller.Principal,
-		Method:    "tools/call",
-		Tool:      c.Name,
-		Args:      c.Args,
-	})
+	decision, why := pol.Evaluate(r)
 	if decision != policy.Allow {
-		return &DeniedError{Tool: c.Name, Rule: why.Rule, Reason: why.Reason, Hidden: why.Hidden}
+		return why.Observed, &DeniedError{Tool: c.Name, Rule: why.Rule, Reason: why.Reason, Hidden: why.Hidden}
 	}
+	return why.Observed, c.malformed(digestErr)
+}
+
+// malformed returns why the tool cannot take the arguments of a call, or nil.
+func (c Call) malformed(digestErr error) *DeniedError {
 	if digestErr != nil {
 		return &DeniedError{Tool: c.Name, Rule: "arguments", Reason: digestErr.Error()}
 	}
@@ -119,6 +157,17 @@ func decide(pol *policy.Policy, c Call, digestErr error) *DeniedError {
 	}
 	if _, ok := c.key(); !ok && c.Tool.Key != "" {
 		return &DeniedError{Tool: c.Name, Rule: "schema", Reason: fmt.Sprintf("argument %q must be a string", c.Tool.Key)}
+	}
+	return nil
+}
+
+// limit takes a token for each rule that allows a call with a limit, or returns why there is none.
+func (g *Gate) limit(tool string, limits []policy.Limit) *DeniedError {
+	if len(limits) == 0 {
+		return nil
+	}
+	if rule, reason := takeLimits(g.Limits, limits); reason != "" {
+		return &DeniedError{Tool: tool, Rule: rule, Reason: reason}
 	}
 	return nil
 }

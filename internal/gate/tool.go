@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/effects"
 	"sallyport/internal/ledger"
 )
 
@@ -19,6 +20,10 @@ type Tool struct {
 	ReadOnly   bool   // has no effect
 	Key        string // the argument that names a mutation, which is then run once; "" = none
 	Label      string // stands for the request_id in records of a tool without a key; "" = "missing"
+
+	// Effects says which arguments name what a call does to the world outside of the gate's own state, for policies that
+	// judge effects. Nil: the arguments' names say it. A policy's own declaration counts instead.
+	Effects *effects.Declaration
 
 	// Check holds the arguments against the tool's own input schema, and says what is wrong
 	// without quoting them.

@@ -28,6 +28,7 @@ func (cursor) read(f fields) (Event, error) {
 	if err != nil {
 		return e, err
 	}
+	e.Failed = e.Failed || e.Name == "postToolUseFailure"
 	if e.Session == "" {
 		if err := f.texts(at(&e.Session, "conversation_id", "conversationId")); err != nil {
 			return e, err

@@ -2,11 +2,10 @@ package hook
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"sallyport/internal/effects"
 	"sallyport/internal/gate"
@@ -31,6 +30,9 @@ func (r *run) decide(e *Event) {
 	l := r.openLedger(places.Ledger)
 	defer l.Close()
 	door := gate.New(policies.Policy, l, mutation.Refusing(errors.New("a hook runs nothing")), slog.New(slog.DiscardHandler))
+	if places.State != "" {
+		door.Limits = interlock.OpenLimits(r.sys.FS, filepath.Join(places.State, "limits"))
+	}
 	v := door.Decide(gate.Question{
 		Caller:    gate.Caller{Principal: principal},
 		Method:    e.method(),
@@ -43,7 +45,9 @@ func (r *run) decide(e *Event) {
 		World:     world,
 	})
 	hints := r.check(e, homes, &v)
-	r.limit(&v, places.State)
+	if !e.repeated() {
+		door.Count(&v)
+	}
 	asked := settleAsk(r.dialect, e, &v)
 	if r.told.Load() != nil {
 		v.Tighten(policy.Deny, "deadline", "there was no decision in time")
@@ -98,6 +102,12 @@ func (r *run) places(world *effects.World, h homes) Places {
 		Dir:      world.Dir,
 		Borrowed: h.borrowed,
 		Ledger:   r.Ledger,
+	}
+	if program, err := os.Executable(); err == nil {
+		p.Program = program
+	}
+	if r.Checks {
+		p.Sessions = r.sessions(h).Folder()
 	}
 	if p.Managed == "" {
 		p.Managed = managedPolicy
@@ -210,25 +220,5 @@ func (e *Event) method() string {
 	return "hook/" + cut(e.Name, 64)
 }
 
-// limit takes a token for each rule that allows the call with a limit.
-func (r *run) limit(v *gate.Verdict, state string) {
-	limits := v.Limits()
-	if len(limits) == 0 {
-		return
-	}
-	if state == "" {
-		v.Tighten(policy.Deny, limits[0].Rule, "the rule has a limit, and there is no home to count its calls in")
-		return
-	}
-	wanted := make([]interlock.Limit, len(limits))
-	for i, l := range limits {
-		wanted[i] = interlock.Limit{Name: l.Rule, Calls: l.Calls, Per: l.Per, Burst: l.Burst}
-	}
-	refused, err := interlock.OpenLimits(r.sys.FS, filepath.Join(state, "limits")).Take(time.Now(), wanted)
-	switch {
-	case err != nil:
-		v.Tighten(policy.Deny, limits[0].Rule, "the rule has a limit, and its calls could not be counted: "+err.Error())
-	case refused != nil:
-		v.Tighten(policy.Deny, refused.Name, fmt.Sprintf("the rule's limit is used up: the next call is allowed in %v", refused.Wait.Round(time.Second)+time.Second))
-	}
-}
+// repeated reports whether the host has asked about this call before, at another event.
+func (e *Event) repeated() bool { return strings.EqualFold(e.Name, "PermissionRequest") }

@@ -1,5 +1,7 @@
 package hook
 
+import "strings"
+
 // gemini is the Gemini CLI.
 type gemini struct{}
 
@@ -26,11 +28,16 @@ func (gemini) read(f fields) (Event, error) {
 	if err != nil {
 		return e, err
 	}
-	// mcp_SERVER_TOOL cannot be taken apart where a name has an underscore of its own.
+	// mcp_SERVER_TOOL cannot be taken apart surely: a server's name may have an underscore of its own.
 	context := f.within("mcp_context")
 	var server, tool string
 	if err := context.texts(at(&server, "server_name"), at(&tool, "tool_name")); err != nil {
 		return e, err
+	}
+	if server == "" || tool == "" {
+		if rest, ok := strings.CutPrefix(e.Tool, "mcp_"); ok && !strings.HasPrefix(rest, "_") {
+			server, tool, _ = strings.Cut(rest, "_")
+		}
 	}
 	if server != "" && tool != "" {
 		e.Tool = mcpName(server, tool)

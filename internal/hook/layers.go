@@ -40,6 +40,9 @@ type Places struct {
 	Dir     string   // the folder in which the call would run
 	Ledger  string   // the ledger's folder
 
+	Program  string // our own program
+	Sessions string // the folder of the sessions' flags, where the checks count; "" where they do not
+
 	// Borrowed is a home that the project made up, "" usually: a policy in it counts as the project's.
 	Borrowed string
 }
@@ -68,6 +71,15 @@ func Load(fsys durable.FS, p Places) (Policies, error) {
 	}
 	guard := policy.Layer{Policy: policy.Guard(l.own()), Level: policy.BuiltIn}
 	return Policies{policy.Combine(append(l.layers, guard)...), l.files}, nil
+}
+
+// LoadManaged reads the machine's policy file; nil if there is none.
+func LoadManaged(fsys durable.FS) (*policy.Policy, error) {
+	l := loader{fsys: fsys}
+	if err := l.file(managedPolicy, policy.Managed); err != nil || len(l.layers) == 0 {
+		return nil, err
+	}
+	return l.layers[0].Policy, nil
 }
 
 type loader struct {
@@ -118,15 +130,22 @@ func projectFiles(dir string) []string {
 		return nil
 	}
 	var all []string
-	for folder := dir; ; folder = filepath.Dir(folder) {
-		name := filepath.Join(folder, ".sallyport", "policy.yaml")
-		if _, err := os.Lstat(name); !isGone(err) {
-			all = append(all, name)
-		}
-		if folder == filepath.Dir(folder) {
-			return all
+	dirs := []string{dir}
+	if real, err := filepath.EvalSymlinks(dir); err == nil && real != dir {
+		dirs = append(dirs, real)
+	}
+	for _, dir := range dirs {
+		for folder := dir; ; folder = filepath.Dir(folder) {
+			name := filepath.Join(folder, ".sallyport", "policy.yaml")
+			if _, err := os.Lstat(name); (!isGone(err) || leadsNowhere(name)) && !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+			if folder == filepath.Dir(folder) {
+				break
+			}
 		}
 	}
+	return all
 }
 
 // file adds a policy file, if it is there.
@@ -135,7 +154,7 @@ func (l *loader) file(path string, level policy.Level) error {
 		return nil
 	}
 	text, err := readPolicy(path)
-	if isGone(err) {
+	if isGone(err) && !leadsNowhere(path) {
 		return nil
 	}
 	if err != nil {
@@ -188,14 +207,29 @@ func readPolicy(path string) ([]byte, error) {
 // isGone reports whether an error says that there is no file, and not only that it cannot be read.
 func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
+// leadsNowhere reports whether a link stands in the place of a policy file, or of its folder, that leads to nothing: there
+// was a policy, or there is to be one.
+func leadsNowhere(path string) bool {
+	for _, name := range []string{path, filepath.Dir(path)} {
+		info, err := os.Lstat(name)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if _, err := os.Stat(name); err != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // own is what no hooked tool may write to.
 func (l *loader) own() policy.Own {
 	p := l.places
-	folders := []string{p.State, p.Ledger}
+	folders := []string{p.State, p.Ledger, p.Sessions}
 	for _, home := range p.Homes {
 		folders = append(folders, ConfigDir(home), StateDir(home))
 	}
-	files := []string{p.Managed, p.Named}
+	files := []string{p.Managed, p.Named, p.Program}
 	for _, f := range l.files {
 		files = append(files, f.Path)
 	}

@@ -144,7 +144,7 @@ func (h *Host) entry(c Command, e event) node {
 
 // handler is what runs our command, as each host spells it.
 func (h *Host) handler(c Command, e event) []node {
-	timeout := literal(h.timeoutKey, strconv.FormatInt(int64(Timeout/max(h.timeoutUnit, 1)), 10))
+	timeout := literal(h.timeoutKey, strconv.FormatInt(int64(c.timeout()/max(h.timeoutUnit, 1)), 10))
 	line := text("command", c.shell(h.Name))
 	switch h.Name {
 	case "claude":

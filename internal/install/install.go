@@ -10,46 +10,10 @@ package install
 
 import (
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"sallyport/internal/canon"
 )
-
-// Timeout is what an entry of ours allows a hook to take. Our own deadline is far below it.
-const Timeout = 5 * time.Second
-
-// Command is the command line that a host shall run for each event.
-type Command struct {
-	Binary string // absolute path of sallyport
-	Policy string // absolute path for --policy, or "" for none
-	Ledger string // absolute path for --ledger, or "" for none
-	Checks bool   // --checks
-}
-
-// args returns the arguments of the command for a host.
-func (c Command) args(host string) []string {
-	args := []string{"hook", host}
-	if c.Policy != "" {
-		args = append(args, "--policy", c.Policy)
-	}
-	if c.Ledger != "" {
-		args = append(args, "--ledger", c.Ledger)
-	}
-	if c.Checks {
-		args = append(args, "--checks")
-	}
-	return args
-}
-
-// shell returns the command for a host as one line for a POSIX shell.
-func (c Command) shell(host string) string {
-	line := quote(c.Binary)
-	for _, arg := range c.args(host) {
-		line += " " + quote(arg)
-	}
-	return line
-}
 
 // Change is what an edit makes of a file.
 type Change struct {
@@ -90,57 +54,6 @@ type Entry struct {
 	Timeout   time.Duration // as configured, 0 if it is not
 	OnFailure bool          // the host was told to block where the hook fails
 	CanBlock  bool          // the host can be told so, for this event
-}
-
-// Command returns the command line of an entry; ok is false where it is not the hook command.
-func (e Entry) Command() (c Command, host string, ok bool) {
-	words := e.Exec
-	if words == nil {
-		words, ok = splitWords(e.Shell)
-		if !ok {
-			return Command{}, "", false
-		}
-	}
-	return parseCommand(words)
-}
-
-// parseCommand reads the command line "sallyport hook HOST [FLAGS]".
-func parseCommand(words []string) (c Command, host string, ok bool) {
-	if len(words) > 0 && words[0] == "exec" {
-		words = words[1:]
-	}
-	if len(words) < 3 || words[1] != "hook" {
-		return Command{}, "", false
-	}
-	c.Binary, host = words[0], words[2]
-	for words = words[3:]; len(words) > 0; words = words[1:] {
-		switch flag := words[0]; {
-		case flag == "--checks":
-			c.Checks = true
-		case flag == "--policy" && len(words) > 1:
-			c.Policy, words = words[1], words[1:]
-		case flag == "--ledger" && len(words) > 1:
-			c.Ledger, words = words[1], words[1:]
-		default:
-			return c, host, false
-		}
-	}
-	return c, host, true
-}
-
-// isOurs reports whether a command line is one of ours, whatever its flags and whichever host it names.
-func isOurs(words []string) bool {
-	if len(words) > 0 && words[0] == "exec" {
-		words = words[1:]
-	}
-	if len(words) < 2 || words[1] != "hook" {
-		return false
-	}
-	switch filepath.Base(words[0]) {
-	case "sallyport", "sallyport.exe":
-		return true
-	}
-	return false
 }
 
 // stringsOf returns the strings of an array; ok is false where v is anything else.

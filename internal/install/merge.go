@@ -27,8 +27,8 @@ func (h *Host) Merge(text []byte, c Command) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	if h.version && !d.root.Get("version").Exists() && hooks.Exists() {
-		return Change{}, &Error{Msg: h.Title + ` reads no hooks from a file without "version": 1`, Hint: `put "version": 1 into it, then try again`}
+	if err := h.ignores(d); err != nil {
+		return Change{}, err
 	}
 	m := merging{host: h, command: c, doc: d}
 	if hooks.Exists() {
@@ -42,6 +42,33 @@ func (h *Host) Merge(text []byte, c Command) (Change, error) {
 	m.change.Text = m.doc.text
 	m.change.Same = bytes.Equal(text, m.doc.text)
 	return m.change, nil
+}
+
+// Ignores says why the host reads no hook from a settings file, though the file is in order otherwise; nil is that it does.
+func (h *Host) Ignores(text []byte) error {
+	if h.script || isBlank(text) {
+		return nil
+	}
+	d, err := parse(text)
+	if err != nil {
+		return err
+	}
+	return h.ignores(d)
+}
+
+func (h *Host) ignores(d *document) error {
+	version := d.root.Get("version")
+	n, isInt := version.Int()
+	switch {
+	case !h.version || isInt && n == 1:
+		return nil
+	case version.Exists():
+		return d.errorAt(version.OffsetIn(d.text), h.Title+` reads hooks from a file with "version": 1 only`,
+			`put "version": 1 there, if the hooks in the file are of that version`)
+	case d.root.Get("hooks").Exists():
+		return &Error{Msg: h.Title + ` reads no hooks from a file without "version": 1`, Hint: `put "version": 1 into it, then try again`}
+	}
+	return nil
 }
 
 // Remove returns what takes everything that is ours out of a settings file. text is nil where there is no file.

@@ -145,6 +145,10 @@ func (c *count) load() error {
 	return nil
 }
 
+// slack is how much too early a call may come, in nanoseconds: those that run at once looked at the clock before they had
+// the lock.
+const slack = int64(10 * time.Millisecond)
+
 // take takes a token, or returns how long to wait for one.
 func (c *count) take(now time.Time) time.Duration {
 	if c.limit.Calls < 1 || c.limit.Per <= 0 {
@@ -155,7 +159,7 @@ func (c *count) take(now time.Time) time.Duration {
 	burst := min(max(1, int64(c.limit.Burst)), most/each)
 	at := now.UnixNano()
 	full := min(max(c.full, at), at+burst*each) + each
-	if wait := full - burst*each - at; wait > 0 {
+	if wait := full - burst*each - at; wait > slack {
 		return time.Duration(wait)
 	}
 	c.full = full

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sallyport/internal/effects"
 	"sallyport/internal/gate"
 )
 
@@ -46,6 +47,7 @@ func (c *Checks) Tools() []*gate.Tool {
 			Name:       q.name,
 			Definition: q.definition(),
 			ReadOnly:   !q.changes,
+			Effects:    &effects.Declaration{}, // what is asked about is not done
 			Check:      q.check,
 			Invoke: func(_ context.Context, p *gate.Permit) (gate.Result, error) {
 				grant, err := p.Use(q.name)

@@ -64,7 +64,10 @@ func IsSessionID(id string) bool {
 	return true
 }
 
+// Folder returns the folder of all sessions.
+func (s *Sessions) Folder() string { return filepath.Join(s.dir, "logs", "sessions") }
+
 // folder returns the folder of a session.
 func (s *Sessions) folder(session string) string {
-	return filepath.Join(s.dir, "logs", "sessions", session)
+	return filepath.Join(s.Folder(), session)
 }
