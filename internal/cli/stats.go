@@ -16,6 +16,9 @@ import (
 // counted are the columns of the statistics: the outcomes that matter, and denials.
 var counted = []string{"committed", "replay", "deny", "conflict", "failed", "observed"}
 
+// countedOfHooks are the columns that only a ledger with hooks' records has.
+var countedOfHooks = []string{"permitted", "asked"}
+
 // unknownTools stands for all names of tools that do not exist: those are a caller's own text.
 const unknownTools = "(unknown)"
 
@@ -24,8 +27,8 @@ func newStats() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [PATH]",
 		Short: "Count, for each tool, what became of its calls",
-		Long: `Counts a ledger's records for each tool: committed, replay, deny, conflict, failed, observed, and their share of
-all calls of the tool. PATH is the ledger's folder or file; else LEDGER_DIR, else .ledger.
+		Long: `Counts a ledger's records for each tool: committed, replay, deny, conflict, failed, observed, of hooks also permitted
+and asked, and their share of all records of the tool. PATH is the ledger's folder or file; else LEDGER_DIR, else .ledger.
 It reads and does not check; that is verify's. No argument of a call is shown.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -89,17 +92,32 @@ func countFile(path string) (map[string]*tally, error) {
 	return tools, nil
 }
 
+// columnsOf returns the columns of a table: those of hooks only where they are not empty.
+func columnsOf(tools map[string]*tally) []string {
+	columns := slices.Clone(counted)
+	for _, column := range countedOfHooks {
+		for _, t := range tools {
+			if t.by[column] > 0 {
+				columns = append(columns, column)
+				break
+			}
+		}
+	}
+	return columns
+}
+
 func printStats(w io.Writer, tools map[string]*tally) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(tw, "tool\tcalls")
-	for _, column := range counted {
+	columns := columnsOf(tools)
+	for _, column := range columns {
 		fmt.Fprintf(tw, "\t%s", column)
 	}
 	fmt.Fprintln(tw)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		t := tools[name]
 		fmt.Fprintf(tw, "%s\t%d", name, t.total)
-		for _, column := range counted {
+		for _, column := range columns {
 			fmt.Fprintf(tw, "\t%d (%.0f%%)", t.by[column], 100*t.ratio(column))
 		}
 		fmt.Fprintln(tw)
@@ -108,6 +126,7 @@ func printStats(w io.Writer, tools map[string]*tally) error {
 }
 
 func printStatsJSON(w io.Writer, tools map[string]*tally) error {
+	columns := columnsOf(tools)
 	b := []byte(`{"tools":{`)
 	for i, name := range slices.Sorted(maps.Keys(tools)) {
 		t := tools[name]
@@ -116,11 +135,11 @@ func printStatsJSON(w io.Writer, tools map[string]*tally) error {
 		}
 		b = canon.AppendString(b, name)
 		b = fmt.Appendf(b, `:{"calls":%d`, t.total)
-		for _, column := range counted {
+		for _, column := range columns {
 			b = fmt.Appendf(b, `,"%s":%d`, column, t.by[column])
 		}
 		b = append(b, `,"ratios":{`...)
-		for i, column := range counted {
+		for i, column := range columns {
 			if i > 0 {
 				b = append(b, ',')
 			}
