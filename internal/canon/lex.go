@@ -45,7 +45,7 @@ func isPlain(c byte) bool { return c >= ' ' && c < utf8.RuneSelf && c != '"' && 
 // skipString returns the end of the string whose opening quote is at i. The string must have been checked.
 func skipString(text []byte, i int) int {
 	i++
-	for {
+	for long := i + 256; i < long; {
 		for i+8 <= len(text) {
 			w := binary.LittleEndian.Uint64(text[i:])
 			m := (((w ^ quote) - ones) | ((w ^ slash) - ones)) &^ w & tops
@@ -62,6 +62,24 @@ func skipString(text []byte, i int) int {
 			i += 2
 		default:
 			i++
+		}
+	}
+	return skipLongString(text, i)
+}
+
+// skipLongString goes from quote to quote, since a long text has escapes in every line. i is not behind a backslash that
+// escapes.
+func skipLongString(text []byte, i int) int {
+	start := i
+	for {
+		i += bytes.IndexByte(text[i:], '"')
+		escapes := 0
+		for i-escapes > start && text[i-1-escapes] == '\\' {
+			escapes++
+		}
+		i++
+		if escapes%2 == 0 {
+			return i
 		}
 	}
 }

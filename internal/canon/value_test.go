@@ -1,6 +1,7 @@
 package canon_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,5 +171,20 @@ func TestBytesHaveNoRoomToGrow(t *testing.T) {
 	})
 	if got := string(text); got != before || err != nil {
 		t.Errorf("the text is now %s, error %v", got, err)
+	}
+}
+
+func TestMembersBehindLongStrings(t *testing.T) {
+	for _, filler := range []string{"a", `\n`, `\"`, `\\`, `\\\"`, `é`, `\u0022`} {
+		for n := 1; n < 400; n++ {
+			text := `{"long":"` + strings.Repeat(filler, n) + `","next":7}`
+			v, err := canon.Parse([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if next, ok := v.Get("next").Int(); !ok || next != 7 {
+				t.Fatalf("behind %d times %s the next member is %d, %v", n, filler, next, ok)
+			}
+		}
 	}
 }
