@@ -113,7 +113,7 @@ func TestParsePageFindsBlocks(t *testing.T) {
 
 // TestBlocksAreOfAKnownKind keeps a misspelt info string from leaving a block out.
 func TestBlocksAreOfAKnownKind(t *testing.T) {
-	kinds := map[string]bool{"sh": true, "sh install": true, "output": true, "console": true, "json": true, "text": true}
+	kinds := map[string]bool{"sh": true, "sh install": true, "output": true, "console": true, "json": true, "yaml": true, "text": true}
 	for _, p := range readPages(t) {
 		for i, b := range p.blocks {
 			if !kinds[b.info] {

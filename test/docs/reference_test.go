@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -118,6 +119,24 @@ func TestJSONBlocksAreJSON(t *testing.T) {
 		for _, b := range p.blocks {
 			if b.info == "json" && !json.Valid([]byte(b.text)) {
 				t.Errorf("%s:%d: this is not JSON", p.name, b.line)
+			}
+		}
+	}
+}
+
+// TestYAMLBlocksArePolicies checks what is shown as YAML: it is a policy, and hardly one that nobody meant.
+func TestYAMLBlocksArePolicies(t *testing.T) {
+	for _, p := range readPages(t) {
+		for _, b := range p.blocks {
+			if b.info != "yaml" {
+				continue
+			}
+			name := filepath.Join(t.TempDir(), "policy.yaml")
+			if err := os.WriteFile(name, []byte(b.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if out, err := exec.Command(sallyport(), "policy", "check", "--strict", name).CombinedOutput(); err != nil {
+				t.Errorf("%s:%d: %v\n%s", p.name, b.line, err, out)
 			}
 		}
 	}
