@@ -91,10 +91,7 @@ func (d *doctor) ask(host *install.Host, file *install.File, e install.Entry, ev
 // timed notes a right answer, and how long it took.
 func (d *doctor) timed(host *install.Host, what string, e install.Entry, a answer, right string) {
 	detail := fmt.Sprintf("%s: %s in %v", e.Event, right, a.took.Round(100*time.Microsecond))
-	limit := e.Timeout
-	if limit == 0 {
-		limit = probeWait
-	}
+	limit := timeoutOf(e)
 	if a.took > limit/2 {
 		d.add(host.Name, what, healthWarn, fmt.Sprintf("%s, and the host waits for %v only", detail, limit), "what slows this machine down?")
 		return

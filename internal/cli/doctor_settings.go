@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/hook"
 	"sallyport/internal/install"
 )
 
@@ -30,9 +31,12 @@ func (d *doctor) settings(host *install.Host, file *install.File, entries []inst
 			d.add(host.Name, "settings", healthWarn, fmt.Sprintf("%s has no entry for %s", file.Path, event), again)
 		}
 	}
+	if err := installError(file.Path, host.Ignores(file.Text)); err != nil {
+		d.add(host.Name, "settings", healthFail, fmt.Sprintf("%v: nothing asks sallyport before a call", err), hintOf(err))
+	}
 	for _, e := range entries {
 		at := fmt.Sprintf("%s:%d:%d: %s", file.Path, e.Line, e.Col, e.Event)
-		_, named, ok := e.Command()
+		c, named, ok := e.Command()
 		switch {
 		case ok && named != host.Name:
 			d.add(host.Name, "settings", healthFail, fmt.Sprintf("%s: the command speaks to %s, not to %s", at, named, host.Name), again)
@@ -44,6 +48,9 @@ func (d *doctor) settings(host *install.Host, file *install.File, entries []inst
 			d.add(host.Name, "settings", healthFail, at+": a hook that fails lets the call pass, though this host can be told to block it", again)
 		case e.Timeout > 0 && e.Timeout < time.Second:
 			d.add(host.Name, "settings", healthFail, fmt.Sprintf("%s: its timeout of %v is too short to be kept", at, e.Timeout), again)
+		case ok && e.Gate && install.Slowest(deadlineOf(c)) >= timeoutOf(e):
+			d.add(host.Name, "settings", healthWarn, fmt.Sprintf("%s: a hook with a deadline of %v may take %v, and the host waits for %v only",
+				at, deadlineOf(c), install.Slowest(deadlineOf(c)), timeoutOf(e)), again+"; with a shorter --deadline, if that is not enough")
 		case !e.Exact:
 			d.add(host.Name, "settings", healthWarn, at+" is not what this version would write", again)
 		}
@@ -51,6 +58,22 @@ func (d *doctor) settings(host *install.Host, file *install.File, entries []inst
 	if len(d.symptoms) == before {
 		d.add(host.Name, "settings", healthOK, file.Path, "")
 	}
+}
+
+// deadlineOf is the deadline that a hook keeps with a command line.
+func deadlineOf(c install.Command) time.Duration {
+	if c.Deadline == 0 {
+		return hook.DefaultDeadline
+	}
+	return c.Deadline
+}
+
+// timeoutOf is how long the host waits for an entry's hook.
+func timeoutOf(e install.Entry) time.Duration {
+	if e.Timeout == 0 {
+		return probeWait
+	}
+	return e.Timeout
 }
 
 // again says how a file's entries are written anew.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -49,7 +50,7 @@ func (p *placing) file(name string) (*install.Host, *install.File, error) {
 	}
 	file, err := install.Read(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the settings of %s: %w", host.Title, err)
+		return nil, nil, withHint(fmt.Errorf("reading the settings of %s: %w", host.Title, err), "mend the file, or name another folder with --config-dir")
 	}
 	return host, file, nil
 }
@@ -103,6 +104,7 @@ func installError(path string, err error) error {
 type installing struct {
 	placing
 	policy, ledger      string
+	deadline            time.Duration // 0 leaves the one that the settings have
 	checks, dryRun, yes bool
 }
 
@@ -113,18 +115,24 @@ func newInstall() *cobra.Command {
 		Short: "Put the hook into a coding agent's settings",
 		Long: `Puts an entry into the settings of a coding agent's host, so that it asks sallyport before each tool call. Everything else
 in the file stays as it is, to the byte. The change is shown first, and a person must agree at the terminal. A second
-run changes nothing; one with other flags replaces our entry.
+run changes nothing; one with other flags replaces our entry. A deadline in it stays until another one is named.
 HOST is one of ` + install.Names() + `.`,
 		Example: `  sallyport install claude --dry-run
   sallyport install codex --policy ~/policies/strict.yaml`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return i.run(cmd.OutOrStdout(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("deadline") && (i.deadline <= 0 || i.deadline > maxDeadline) {
+				return withHint(fmt.Errorf("%v is no deadline for a hook", i.deadline), fmt.Sprintf("it is more than 0 and at most %v; 2s is long", maxDeadline))
+			}
+			return i.run(cmd.OutOrStdout(), args[0])
+		},
 	}
 	i.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&i.policy, "policy", "", "the hook decides by this `FILE` instead of the starter, user and project policies")
 	flags.StringVar(&i.ledger, "ledger", "", "the ledger's `FOLDER`; else the one in your state folder")
 	flags.BoolVar(&i.checks, "checks", false, "the hook also runs the pre-tool checks")
+	flags.DurationVar(&i.deadline, "deadline", 0, "for slow machines: when the hook denies if there is no decision yet, a `TIME` such as 2s (else 250ms)")
 	flags.BoolVar(&i.dryRun, "dry-run", false, "show the change and write nothing")
 	flags.BoolVar(&i.yes, "yes", false, "do not ask, where nothing of ours is replaced")
 	return cmd
@@ -142,6 +150,7 @@ func (i *installing) run(out io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
+	command.Deadline = i.deadlineFor(host, file)
 	change, err := host.Merge(file.Text, command)
 	if err != nil {
 		return installError(file.Path, err)
@@ -165,6 +174,22 @@ func (i *installing) run(out io.Writer, name string) error {
 	return tellNext(out, host, i.scope)
 }
 
+// deadlineFor is the deadline of --deadline, or else the one that the first gate in the settings has: it is about the
+// machine, and whoever renews an entry need not know of it.
+func (i *installing) deadlineFor(host *install.Host, file *install.File) time.Duration {
+	deadline := i.deadline
+	entries, _ := host.Find(file.Text) // an error is one of Merge, too
+	for _, e := range entries {
+		if c, _, ok := e.Command(); ok && e.Gate && deadline == 0 && c.Deadline <= maxDeadline {
+			deadline = c.Deadline
+		}
+	}
+	if deadline == hook.DefaultDeadline {
+		return 0
+	}
+	return deadline
+}
+
 // yesHint says why --yes was not enough.
 func yesHint(err error, yes bool) error {
 	if yes && !errors.Is(err, errNotConfirmed) {
@@ -186,7 +211,7 @@ func (i *installing) command() (install.Command, error) {
 		}
 		text, err := os.ReadFile(c.Policy)
 		if err != nil {
-			return c, fmt.Errorf("reading the policy: %w", err)
+			return c, withHint(fmt.Errorf("reading the policy: %w", err), `name a file that is there; "sallyport policy init" writes one to begin with`)
 		}
 		if _, err := policy.Parse(c.Policy, text); err != nil {
 			return c, err

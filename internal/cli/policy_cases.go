@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/hook"
 	"sallyport/internal/policy"
 	"sallyport/internal/yaml"
 )
@@ -35,7 +36,11 @@ Calls are judged in the working folder where they name none. Nothing is run.
 Exit code 0: all cases hold. 1: one does not. 2: the policy or the cases cannot be read.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := loadPolicy(args[0])
+			text, err := readPolicyFile(args[0])
+			if err != nil {
+				return err
+			}
+			p, err := policy.Parse(args[0], text)
 			if err != nil {
 				return err
 			}
@@ -81,7 +86,7 @@ type policyCase struct {
 func readCases(name string) ([]policyCase, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("reading the cases: %w", err)
+		return nil, withHint(fmt.Errorf("reading the cases: %w", err), "sallyport policy test --help shows some")
 	}
 	r := caseReader{name: name, text: text}
 	if trimmed := bytes.TrimSpace(text); len(trimmed) == 0 || trimmed[0] != '[' {
@@ -193,7 +198,7 @@ func (r *caseReader) call(v canon.Value) (c describedCall, err error) {
 		case "cwd":
 			c.dir, err = r.words(key, member)
 		case "host":
-			c.host, err = r.words(key, member)
+			c.host, err = r.words(key, member, hook.Hosts()...)
 		case "principal":
 			c.principal, err = r.words(key, member)
 		case "input":

@@ -50,6 +50,9 @@ Unlike records it shows paths and commands: it is for whoever sees the event any
 }
 
 func explain(opt explainOptions, stdin io.Reader, stdout io.Writer) error {
+	if _, err := hostNamed(opt.host); err != nil {
+		return err
+	}
 	event, err := readEventFile(opt.event, stdin)
 	if err != nil {
 		return err
@@ -81,7 +84,7 @@ func readEventFile(name string, stdin io.Reader) (canon.Value, error) {
 		text, err = os.ReadFile(name)
 	}
 	if err != nil {
-		return canon.Value{}, fmt.Errorf("reading the event: %w", err)
+		return canon.Value{}, withHint(fmt.Errorf("reading the event: %w", err), "name a file with --event, or - for stdin")
 	}
 	v, err := canon.Parse([]byte(strings.TrimPrefix(string(text), "\ufeff")))
 	if err != nil {
@@ -96,6 +99,9 @@ func policiesFor(named string, w *effects.World) (*policy.Policy, error) {
 	if named != "" {
 		full, err := filepath.Abs(named)
 		if err != nil {
+			return nil, err
+		}
+		if _, err := readPolicyFile(named); err != nil {
 			return nil, err
 		}
 		places.Named = full

@@ -61,7 +61,11 @@ func projectPolicy(args []string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return filepath.EvalSymlinks(path)
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			return "", withHint(fmt.Errorf("reading the policy: %w", err), "name a project's policy file, or none for the nearest .sallyport/policy.yaml upward")
+		}
+		return real, nil
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -85,7 +89,7 @@ func projectPolicy(args []string) (string, error) {
 func (s *trustStore) trust(out io.Writer, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return withHint(fmt.Errorf("reading the policy: %w", err), "name a file that you may read")
 	}
 	if _, err := policy.Parse(path, text); err != nil {
 		return err
