@@ -22,7 +22,7 @@ type argument struct {
 	min, max       string       // numbers as JSON writes them; "" is no limit
 	oneOf          []constant   // nil is any
 	matches        *wholeRegexp // nil is any
-	under          []*effects.PathPattern
+	under          []*pathPattern
 }
 
 // constant is a value that an argument is compared with.
@@ -259,8 +259,12 @@ func isAbs(path string) bool {
 }
 
 func (a *argument) isUnder(path effects.Path, w *effects.World, allows bool) answer {
-	for _, p := range a.under {
-		if allows && p.Covers(path, w) || !allows && p.Match(path, false, w) != effects.No {
+	for _, l := range a.under {
+		p, err := l.get()
+		switch {
+		case err != nil:
+			return failed
+		case allows && p.Covers(path, w) || !allows && p.Match(path, false, w) != effects.No:
 			return yes
 		}
 	}

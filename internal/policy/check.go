@@ -8,10 +8,14 @@ import (
 	"sallyport/internal/canon"
 )
 
-// KnownTool is a tool whose arguments are known by name.
+// KnownTool is a tool of which something is known.
 type KnownTool struct {
-	Name string
-	Args []string
+	Name    string
+	Args    []string // all of its arguments by name; nil where AnyArgs
+	AnyArgs bool     // its arguments are not known
+
+	// Effects are the kinds of effects that its calls can have, by the names of the rule keys: "runs", "reads". nil is any.
+	Effects []string
 }
 
 // Warning is something in a policy that is no error, but hardly what was meant.
@@ -98,6 +102,7 @@ func (c *checker) version2(root canon.Value, v *version2) {
 		r := &v.rules[i]
 		i++
 		c.names(member, r)
+		c.unreachable(member, r, v)
 		c.idle(member, r, v)
 		c.shadowed(member, r, v)
 	}
@@ -148,7 +153,7 @@ func (c *checker) argument(v canon.Value, tools []glob, name string) {
 	var names []string
 	for _, tool := range tools {
 		known := slices.IndexFunc(c.tools, func(t KnownTool) bool { return tool.literal && t.Name == tool.text })
-		if known < 0 {
+		if known < 0 || c.tools[known].AnyArgs {
 			return
 		}
 		names = append(names, c.tools[known].Args...)

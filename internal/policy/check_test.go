@@ -11,6 +11,8 @@ import (
 
 func TestCheckWarns(t *testing.T) {
 	known := []policy.KnownTool{{Name: "write_note", Args: []string{"request_id", "text"}}, {Name: "Bash", Args: []string{"command"}}, {Name: "idle"}}
+	known = append(known, policy.KnownTool{Name: "Read", Args: []string{"file_path"}, Effects: []string{"reads"}},
+		policy.KnownTool{Name: "Write", AnyArgs: true, Effects: []string{"writes"}}, policy.KnownTool{Name: "TodoWrite", AnyArgs: true, Effects: []string{}})
 	for _, tc := range []struct {
 		name, text string
 		want       []string
@@ -40,6 +42,33 @@ func TestCheckWarns(t *testing.T) {
 		{"shadowed by a wider folder", rules("allow", `id: a, decision: ask, writes: ["~/.ssh/config"]`, `id: b, decision: deny, writes: ["~/.ssh/**"]`), []string{shadow("4:5", "a", "b", "denies")}},
 		{"the second of two that are alike", rules("allow", noCurl, `id: b, decision: deny, runs: ["curl *"]`), []string{shadow("5:5", "b", "no-curl", "denies")}},
 		{"not by one that is observed", rules("allow", `id: a, decision: ask, runs: [curl]`, `id: b, decision: deny, runs: [curl], mode: observe`), nil},
+		{"a tool with two letters swapped", rules("allow", `id: a, decision: deny, tools: [Bsah]`), []string{`4:37 no known tool is called "Bsah" (did you mean "Bash"?)`}},
+		{"an argument of a tool whose arguments are not known", rules("allow", `id: a, decision: deny, tools: [Write], args: {x: {max_len: 5}}`), nil},
+		{"commands of a tool that runs none", rules("allow", `id: a, decision: deny, tools: [Read], runs: ["rm *"]`),
+			[]string{`4:44 rule "a" can never decide: calls of its tools have nothing for "runs" (known there: reads)`}},
+		{"writes of a tool that only reads", rules("deny", `id: a, decision: allow, tools: [Read], writes: ["**/x"]`),
+			[]string{`4:45 rule "a" can never decide: calls of its tools have nothing for "writes" (known there: reads)`}},
+		{"writes of a tool that only reads, beside its reads", rules("allow", `id: a, decision: deny, tools: [Read], reads: ["**/x"], writes: ["**/x"]`),
+			[]string{`4:61 rule "a": "writes" has no effect: calls of its tools have nothing for it (known there: reads)`}},
+		{"effects of a tool that has none", rules("allow", `id: a, decision: deny, tools: [TodoWrite], writes: ["**/x"]`),
+			[]string{`4:49 rule "a" can never decide: calls of its tools have nothing for "writes" (they have no effects that a rule could name)`}},
+		{"effects that one of the tools has", rules("allow", `id: a, decision: deny, tools: [Read, Write], reads: ["**/x"], writes: ["**/x"]`), nil},
+		{"effects of a tool that can have any", rules("allow", `id: a, decision: deny, tools: [Read, Bash], runs: [rm], writes: ["**/x"]`), nil},
+		{"effects of tools that are not known", rules("allow", `id: a, decision: deny, tools: [Read, Other], runs: [rm]`, `id: b, decision: deny, tools: ["Rea*"], runs: [rm]`), nil},
+		{"effects that a declaration adds", "version: 2\ndefault: allow\ntools: {Read: {effects: {runs: [cmd]}}}\nrules:\n  - {id: a, decision: deny, tools: [Read], runs: [rm]}\n", nil},
+		{"tools that Windsurf does not have", rules("allow", `id: a, decision: deny, hosts: [windsurf], tools: [Write, Edit]`), []string{
+			`4:48 rule "a" can never decide: Windsurf has no such tools (its commands are Bash, its reads Read, its writes MultiEdit, and the tools of servers mcp__SERVER__TOOL)`}},
+		{"tools that Windsurf has", rules("allow", `id: a, decision: deny, hosts: [windsurf], tools: [Bash]`, `id: b, decision: deny, hosts: [windsurf], tools: [Edit, mcp__x__y]`,
+			`id: c, decision: deny, hosts: [windsurf], tools: ["Wr*"]`, `id: d, decision: deny, hosts: [windsurf, claude], tools: [Write]`), nil},
+		{"a condition that never holds", rules("allow", `id: a, decision: deny, when: "false"`), []string{`4:29 rule "a" can never decide: its condition is always false (remove the rule, or say when it holds)`}},
+		{"a condition that always holds", rules("deny", `id: a, decision: allow, tools: [Bash], when: "1 == 1"`), []string{`4:45 rule "a": its condition is always true (leave it out)`}},
+		{"a pattern within a wider one", rules("deny", `id: a, decision: allow, tools: ["mcp__x__*"]`, `id: b, decision: deny, tools: ["mcp__*"]`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"a pattern within one of as many letters", rules("deny", `id: a, decision: allow, tools: ["B?s?"]`, `id: b, decision: deny, tools: ["B???"]`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"not within one of as many letters", rules("deny", `id: a, decision: allow, tools: ["B*h"]`, `id: b, decision: deny, tools: ["B?h"]`, `id: c, decision: deny, tools: ["B*h?"]`), nil},
+		{"shadowed under the same condition", rules("deny", `id: a, decision: allow, tools: [Bash], when: host == 'x'`, `id: b, decision: deny, when: host == 'x'`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"not under another condition", rules("deny", `id: a, decision: allow, tools: [Bash], when: host == 'x'`, `id: b, decision: deny, when: host == 'y'`), nil},
+		{"shadowed by a wider host", rules("allow", `id: a, decision: ask, connects: ["api.example.com", "example.com:8080"]`, `id: b, decision: deny, connects: ["*.example.com", example.com]`), []string{shadow("4:5", "a", "b", "denies")}},
+		{"not by a host with a port", rules("allow", `id: a, decision: ask, connects: ["example.com"]`, `id: b, decision: deny, connects: ["example.com:443"]`), nil},
 		{"version 1", `{"version":1,"allow":["write_note","Bash","Bsh"],"deny":["Bash"],"arg_rules":{"write_note":{"txt":{}},"idle":{"x":{}}}}`, []string{
 			`1:36 tool "Bash" is denied as well, which wins (remove one of the two)`,
 			`1:43 no known tool is called "Bsh" (did you mean "Bash"?)`,

@@ -27,8 +27,8 @@ func compiledHead(text []byte) []byte {
 	return fmt.Appendf(nil, `{"format":%d,"sha256":"%s","policy":`, compiledFormat, digestOf(text))
 }
 
-// ParseCompiled is Parse with what Compile made of the same text by an earlier process. Expressions are compiled when a
-// call first needs them; one that then cannot be is a condition that fails. Where compiled is not what belongs to the text,
+// ParseCompiled is Parse with what Compile made of the same text by an earlier process. Expressions and
+// patterns are read when a call first needs them; one that then cannot be fails, and so does what it stands in. Where compiled is not what belongs to the text,
 // ParseCompiled parses the text itself, so that neither a policy nor an error is ever that of another text.
 func ParseCompiled(name string, text, compiled []byte) (*Policy, error) {
 	rest, ok := bytes.CutPrefix(compiled, compiledHead(text))

@@ -32,6 +32,33 @@ func TestParseCompiled(t *testing.T) {
 	}
 }
 
+// TestParseCompiledFailsClosedOnPatterns: a pattern that cannot be read after all may match anything, and allows nothing.
+func TestParseCompiledFailsClosedOnPatterns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy, good, bad, command, want string
+	}{
+		"a command that is denied":  {rules("allow", noCurl), `"curl *"`, `"curl |"`, "curl x", "ask by no-curl"},
+		"a program that is unclear": {rules("allow", noCurl), `"curl *"`, `"| curl"`, "ls", "ask by no-curl"},
+		"a path that is denied":     {rules("allow", secrets), `"**/.env"`, `"~x/.ent"`, "cat a", "ask by secrets"},
+		"a command that is allowed": {rules("deny", `id: ls, decision: allow, runs: ["ls *"]`), `"ls *"`, `"ls |"`, "ls x", "deny by default"},
+		"a path that is allowed":    {rules("deny", `id: all, decision: allow, runs: ["*"], writes: ["/tmp/**"]`), `"/tmp/**"`, `"~x/tm*"`, "echo x > /tmp/x", "deny by default"},
+		"an argument's folder":      {rules("allow", `id: under, decision: deny, args: {command: {under: ["/tmp"]}}`), `["/tmp"]`, `["~tmp"]`, "ls", "deny by under"},
+	} {
+		compiled, err := policy.Compile("p", []byte(tc.policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := bytes.ReplaceAll(compiled, []byte(tc.good), []byte(tc.bad))
+		p, err := policy.ParseCompiled("p", []byte(tc.policy), broken)
+		if err != nil || bytes.Equal(compiled, broken) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := outcome(p, shell(tc.command)); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 // TestParseCompiledTrustsNoOtherText: what a cache holds is used for the text it was made of, and for no other.
 func TestParseCompiledTrustsNoOtherText(t *testing.T) {
 	strict, loose := []byte(rules("deny", noCurl)), []byte(rules("allow", lists))

@@ -78,24 +78,27 @@ func nearest(word string, known []string) string {
 	return best
 }
 
-// editDistance returns how many letters must be inserted, removed or replaced to make b of a.
+// editDistance returns how many letters must be inserted, removed or replaced, or swapped with the next one, to make b of a.
 func editDistance(a, b string) int {
+	var before []int             // the row before the last one
 	row := make([]int, len(b)+1) // from the part of a that was read to each beginning of b
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			above := row[j+1]
 			if a[i] == b[j] {
-				row[j+1] = diagonal
+				next[j+1] = row[j]
 			} else {
-				row[j+1] = 1 + min(diagonal, above, row[j])
+				next[j+1] = 1 + min(row[j], row[j+1], next[j])
 			}
-			diagonal = above
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], 1+before[j-1])
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

@@ -15,11 +15,17 @@ func (g glob) match(name string) bool {
 	if g.literal {
 		return g.text == name
 	}
-	return globMatch(g.text, name)
+	return globMatch(g.text, name, false)
 }
 
-// globMatch goes back to the last * only, so that it takes no more time than the product of the lengths.
-func globMatch(pattern, name string) bool {
+// includes reports whether the pattern surely speaks of every name of which another one speaks.
+func (g glob) includes(other glob) bool {
+	return g.text == other.text || !g.literal && globMatch(g.text, other.text, !other.literal)
+}
+
+// globMatch goes back to the last * only, so that it takes no more time than the product of the lengths. Where the name is a
+// pattern itself, no ? of the first one takes a * of it.
+func globMatch(pattern, name string, isPattern bool) bool {
 	star, retry := -1, 0 // where the last * stood, and how far it has eaten
 	p, n := 0, 0
 	for n < len(name) {
@@ -27,7 +33,7 @@ func globMatch(pattern, name string) bool {
 		case p < len(pattern) && pattern[p] == '*':
 			star, retry = p, n
 			p++
-		case p < len(pattern) && pattern[p] == '?':
+		case p < len(pattern) && pattern[p] == '?' && !(isPattern && name[n] == '*'):
 			p++
 			n = nextRune(name, n)
 		case p < len(pattern) && pattern[p] == name[n]:

@@ -20,6 +20,28 @@ func operatorsCommands() []string {
 	}
 }
 
+// onlyTells reports whether one of the operators' commands, as it is written, shows something and changes nothing.
+func onlyTells(cmd *effects.Command) bool {
+	words := make([]string, len(cmd.Words))
+	for i, w := range cmd.Words {
+		if words[i] = w.Text; w.Splits || known(w.Text) != w.Text || w.Text == "--" {
+			return false
+		}
+	}
+	last := len(words) - 1
+	switch {
+	case last < 2:
+		return false
+	case strings.HasPrefix(words[last-1], "-") && !strings.Contains(words[last-1], "="): // whose value the last word may be
+		return false
+	case words[last] == "--help", words[last] == "-h":
+		return true
+	case words[1] == "trust":
+		return last == 2 && words[last] == "--list"
+	}
+	return (words[1] == "install" || words[1] == "uninstall") && words[last] == "--dry-run"
+}
+
 // Guard returns the built-in rules that protect what is the gate's own. No file can lift them or only observe them. They
 // judge what can be read of a call: what cannot is for the rules of the files.
 func Guard(own Own) *Policy {
@@ -27,26 +49,21 @@ func Guard(own Own) *Policy {
 		id: guardFiles, decision: Deny, keyed: true,
 		reason: "this belongs to sallyport itself, and no tool may change it; a person can, outside of the agent",
 	}
-	commands := &rule{
-		id: guardCommands, decision: Deny, keyed: true,
-		reason: "this command is for a person to type, outside of the agent",
-	}
 	var lost []string
-	for _, path := range own.paths() {
-		p, err := effects.ParsePath(path)
-		if err != nil {
+	paths := own.paths()
+	for _, path := range paths {
+		p := newLazy(path, effects.ParsePath)
+		if _, err := p.get(); err != nil {
 			lost = append(lost, path)
-			continue
 		}
 		files.writes = append(files.writes, p)
 	}
+	commands := &rule{
+		id: guardCommands, decision: Deny, keyed: true, harmless: onlyTells,
+		reason: "this command is for a person to type, outside of the agent",
+	}
 	for _, command := range operatorsCommands() {
-		p, err := effects.ParseRun(command)
-		if err != nil {
-			lost = append(lost, command)
-			continue
-		}
-		commands.runs = append(commands.runs, p)
+		commands.runs = append(commands.runs, newLazy(command, effects.ParseRun))
 	}
 	v := &version2{}
 	for _, r := range []*rule{files, commands} {
@@ -56,7 +73,7 @@ func Guard(own Own) *Policy {
 		r := &rule{id: guardFiles, reason: "sallyport cannot protect what is its own: " + quoted(lost[0])}
 		v.rules = append(v.rules, placed{rule: r, name: r.id, level: BuiltIn})
 	}
-	return &Policy{name: "built-in", digest: digestOf([]byte(strings.Join(own.paths(), "\n"))), version: 2, rules: v}
+	return &Policy{name: "built-in", digest: digestOf([]byte(strings.Join(paths, "\n"))), version: 2, rules: v}
 }
 
 // paths returns the gate's own files and folders as patterns. A character that is special in patterns becomes one for any

@@ -10,7 +10,7 @@ import (
 // includes reports whether a rule surely speaks of every call of which another one speaks. It may say no where it does.
 func (r *rule) includes(other *rule) bool {
 	switch {
-	case r.args != nil || r.when != nil:
+	case r.args != nil, r.when != nil && (other.when == nil || r.when.source != other.when.source):
 		return false
 	case !includesNames(r.tools, other.tools), !includesNames(r.hosts, other.hosts), !includesNames(r.principals, other.principals):
 		return false
@@ -19,10 +19,10 @@ func (r *rule) includes(other *rule) bool {
 	case !other.keyed:
 		return false
 	}
-	return includesAll(r.runs, other.runs, includesRun) &&
-		includesAll(r.reads, other.reads, includesPath) &&
-		includesAll(r.writes, other.writes, includesPath) &&
-		includesAll(r.connects, other.connects, func(a, b *effects.HostPattern) bool { return a.String() == b.String() }) &&
+	return includesAll(r.runs, other.runs, includesPattern(includesRun)) &&
+		includesAll(r.reads, other.reads, includesPattern(includesPath)) &&
+		includesAll(r.writes, other.writes, includesPattern(includesPath)) &&
+		includesAll(r.connects, other.connects, includesPattern(includesHost)) &&
 		(other.spawns == nil || r.spawns != nil && includesNames(r.spawns, other.spawns))
 }
 
@@ -32,7 +32,7 @@ func includesNames(all, some []glob) bool {
 		return all == nil
 	}
 	for _, g := range some {
-		if !slices.ContainsFunc(all, func(a glob) bool { return a.text == g.text || g.literal && a.match(g.text) }) {
+		if !slices.ContainsFunc(all, func(a glob) bool { return a.includes(g) }) {
 			return false
 		}
 	}
@@ -46,6 +46,15 @@ func includesAll[P any](all, some []P, includes func(a, b P) bool) bool {
 		}
 	}
 	return true
+}
+
+// includesPattern compares patterns that can be read.
+func includesPattern[P any](includes func(a, b P) bool) func(a, b *lazy[P]) bool {
+	return func(a, b *lazy[P]) bool {
+		all, err := a.get()
+		some, otherErr := b.get()
+		return err == nil && otherErr == nil && includes(all, some)
+	}
 }
 
 // includesRun: what matches the words of a pattern, and more words behind, matches all that the pattern does.
@@ -78,4 +87,12 @@ func includesPath(a, b *effects.PathPattern) bool {
 	}
 	folder, ok := strings.CutSuffix(a.String(), "**")
 	return ok && strings.HasSuffix(folder, "/") && strings.HasPrefix(b.String(), folder)
+}
+
+// includesHost: a pattern without a port speaks of all ports.
+func includesHost(a, b *effects.HostPattern) bool {
+	if a.String() == b.String() {
+		return true
+	}
+	return !strings.ContainsAny(b.String(), "*?[") && !strings.Contains(a.String(), ":") && a.Match(b.String()) == effects.Yes
 }

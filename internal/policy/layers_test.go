@@ -166,6 +166,8 @@ func holdToGuard(t *testing.T, p *policy.Policy) {
 		"operators-commands": {
 			"sallyport trust", "sallyport trust .", "./bin/sallyport release x", "sudo sallyport pin a", "bash -c 'sallyport install claude'", "sallyport uninstall codex",
 			"sallyport claims resolve x", "sallyport approvals approve 1", "sallyport approvals deny 1", "env A=1 sallyport trust", "true && /usr/local/bin/sallyport trust", "echo y | sallyport trust",
+			"sallyport install claude --dry-run=false", "sallyport install --policy --dry-run", "sallyport install -- claude --dry-run", "sallyport install claude --dry-run $X",
+			"sallyport install claude --dry-run && sallyport install claude", "sallyport trust --list x", "sallyport trust --remove --help", "sallyport trust --dry-run", "sallyport install $X --help",
 		},
 	} {
 		for _, command := range commands {
@@ -177,6 +179,8 @@ func holdToGuard(t *testing.T, p *policy.Policy) {
 	for _, command := range []string{
 		"cat .sallyport/policy.yaml", "sallyport verify", "sallyport policy check x", "sallyport doctor", "echo sallyport trust", "rm -rf build", "ls ~/.local/state/sallyport", "git commit -m 'sallyport trust'",
 		`eval "$X"`, "sallyport claims", "rm -rf .ledgers", "touch .sallyport/notes.md", "sallyport approvals list",
+		"sallyport install claude --dry-run", "sallyport install claude --scope project --dry-run", "sallyport uninstall codex --dry-run", "sallyport install --help", "sallyport trust --list",
+		"sallyport session start -h",
 	} {
 		if d, why := p.Evaluate(shell(command)); d != policy.Allow {
 			t.Errorf("%q: got %v by %s: %s", command, d, why.Rule, why.Reason)
@@ -187,6 +191,23 @@ func holdToGuard(t *testing.T, p *policy.Policy) {
 	}
 	if d, _ := p.Evaluate(shell(`python3 -c 'os.system("sallyport trust")'`)); d == policy.Allow {
 		t.Error("code that types an operator's command is allowed")
+	}
+}
+
+// TestGuardNamesTheBetterRule: of a folder whose loss would take sallyport's files along, a file's rule says what is wrong.
+func TestGuardNamesTheBetterRule(t *testing.T) {
+	const wipe = `id: wipe, decision: deny, writes: ["~"], reason: "Not the home folder."`
+	for _, tc := range []struct{ command, rule, reason string }{
+		{"rm -rf ~", "wipe", `Not the home folder. Here: changing or deleting all of "/home/u"`},
+		{"rm -rf ~/.local", "self-protection", `this would take sallyport's own files along: changing or deleting all of "/home/u/.local"`},
+		{"rm -rf ~/.local/state/sallyport", "self-protection",
+			`this belongs to sallyport itself, and no tool may change it; a person can, outside of the agent. Here: changing or deleting all of "/home/u/.local/state/sallyport"`},
+		{"rm -rf ~ .ledger", "wipe", `Not the home folder. Here: changing or deleting all of "/home/u"`},
+	} {
+		d, why := guarded(t, rules("allow", wipe)).Evaluate(shell(tc.command))
+		if d != policy.Deny || why.Rule != tc.rule || why.Reason != tc.reason {
+			t.Errorf("%q: got %v by %s: %s", tc.command, d, why.Rule, why.Reason)
+		}
 	}
 }
 
@@ -210,7 +231,7 @@ func TestExplain(t *testing.T) {
 	want := []string{
 		"allow: yes: it speaks of all that such a call does",
 		`arg_rules.Bash.command: yes: argument "command" is 17 characters long; the policy allows at most 3`,
-		"no-curl: maybe: what this call does cannot be read: code that is known only when it runs; rule no-curl speaks of commands",
+		"no-curl: maybe: what this call does cannot be read: code that is known only when it runs; the policy has rules about commands. Write the code out, or save it in a file, read that, and run it then",
 		"other: no: it speaks of other tools",
 		`args: no: argument "command" is not what it demands`,
 		"when: no: its condition cannot be evaluated, which counts as not matching",

@@ -194,20 +194,6 @@ func (d document) hosts(v canon.Value) ([]glob, error) {
 	return hosts, err
 }
 
-// patterns reads a list of patterns for effects.
-func patterns[P any](d document, key string, v canon.Value, parse func(string) (P, error)) ([]P, error) {
-	var list []P
-	err := d.phrases(key, v, func(text string) (msg, hint string) {
-		p, err := parse(text)
-		if err != nil {
-			return fmt.Sprintf("%q: %v", text, err), ""
-		}
-		list = append(list, p)
-		return "", ""
-	})
-	return list, err
-}
-
 // limit reads how often a rule allows calls.
 func (d document) limit(v canon.Value) (Limit, error) {
 	const hint = `write {"calls": 30, "per": "1m"}, and "burst" if fewer may come at once`

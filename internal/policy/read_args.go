@@ -210,7 +210,7 @@ func (d document) regexp(key string, v canon.Value) (*wholeRegexp, error) {
 }
 
 // folders reads the folders below which paths must be; each stands for itself and all that is below it.
-func (d document) folders(key string, v canon.Value) ([]*effects.PathPattern, error) {
+func (d document) folders(key string, v canon.Value) ([]*pathPattern, error) {
 	return patterns(d, key, v, func(text string) (*effects.PathPattern, error) {
 		return effects.ParsePath(strings.TrimRight(text, "/") + "/**")
 	})

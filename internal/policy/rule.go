@@ -20,10 +20,11 @@ type rule struct {
 	broken                   *argRule // version 1: calls that break this rule
 
 	// Which effects of such a call it speaks of.
-	keyed         bool // some, rather than the call as it is
-	runs          []*effects.RunPattern
-	reads, writes []*effects.PathPattern
-	connects      []*effects.HostPattern
+	keyed         bool                        // some, rather than the call as it is
+	harmless      func(*effects.Command) bool // of a built-in rule: these commands are none of those that it speaks of
+	runs          []*runPattern
+	reads, writes []*pathPattern
+	connects      []*hostPattern
 	spawns        []glob
 
 	limit       Limit // of an Allow; zero if it has none
@@ -92,6 +93,9 @@ func (r *rule) applies(c *call) answer {
 	return min(worst, r.when.check(c, r.decision == Allow))
 }
 
+// spares reports whether a command is none of those that a built-in rule means.
+func (r *rule) spares(cmd *effects.Command) bool { return r.harmless != nil && r.harmless(cmd) }
+
 // covers reports whether an effect is surely one that the rule allows.
 func (r *rule) covers(e *effects.Effect, program string, w *effects.World) bool {
 	switch {
@@ -102,9 +106,11 @@ func (r *rule) covers(e *effects.Effect, program string, w *effects.World) bool 
 	}
 	switch e.Kind {
 	case effects.Run:
-		for _, p := range r.runs {
-			if known := p.Program(); (known == "" || known == program) && p.Covers(e.Command) {
-				return true
+		for _, l := range r.runs {
+			if known := programOf(l); known == "" || known == program {
+				if p, err := l.get(); err == nil && p.Covers(e.Command) {
+					return true
+				}
 			}
 		}
 	case effects.Read:
@@ -112,8 +118,8 @@ func (r *rule) covers(e *effects.Effect, program string, w *effects.World) bool 
 	case effects.Write:
 		return coversPath(r.writes, e, w)
 	case effects.Connect:
-		for _, p := range r.connects {
-			if p.Match(e.Host) == effects.Yes {
+		for _, l := range r.connects {
+			if p, err := l.get(); err == nil && p.Match(e.Host) == effects.Yes {
 				return true
 			}
 		}
@@ -124,9 +130,9 @@ func (r *rule) covers(e *effects.Effect, program string, w *effects.World) bool 
 }
 
 // coversPath: what is moved or deleted with all that is below it must be in a folder of which the pattern allows all.
-func coversPath(patterns []*effects.PathPattern, e *effects.Effect, w *effects.World) bool {
-	for _, p := range patterns {
-		if p.Covers(e.Path, w) && (!e.Deep || endsInAnyFolders(p.String())) {
+func coversPath(patterns []*pathPattern, e *effects.Effect, w *effects.World) bool {
+	for _, l := range patterns {
+		if p, err := l.get(); err == nil && p.Covers(e.Path, w) && (!e.Deep || endsInAnyFolders(p.String())) {
 			return true
 		}
 	}
@@ -155,6 +161,9 @@ func describe(e *effects.Effect, p pattern) string {
 	case effects.Read:
 		return "reading " + quoted(e.Path.Text)
 	case effects.Write:
+		if e.Deep {
+			return "changing or deleting all of " + quoted(e.Path.Text)
+		}
 		return "writing " + quoted(e.Path.Text)
 	case effects.Connect:
 		return "connecting to " + quoted(e.Host)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
 
 	"sallyport/internal/effects"
 )
@@ -25,17 +26,18 @@ type index struct {
 
 type runEntry struct {
 	program string
-	pattern *effects.RunPattern
+	pattern *runPattern
 	rule    int
+	place   int // among all: of two that match alike, the first is told
 }
 
 type pathEntry struct {
-	pattern *effects.PathPattern
+	pattern *pathPattern
 	rule    int
 }
 
 type hostEntry struct {
-	pattern *effects.HostPattern
+	pattern *hostPattern
 	rule    int
 }
 
@@ -73,7 +75,9 @@ func (v *version2) buildIndex() {
 	for _, f := range v.defaults {
 		x.observes = x.observes || f.observe
 	}
-	slices.SortStableFunc(x.runs, func(a, b runEntry) int { return cmp.Compare(a.program, b.program) })
+	slices.SortFunc(x.runs, func(a, b runEntry) int {
+		return cmp.Or(strings.Compare(a.program, b.program), a.place-b.place)
+	})
 	for x.anyRun < len(x.runs) && x.runs[x.anyRun].program == "" {
 		x.anyRun++
 	}
@@ -81,7 +85,7 @@ func (v *version2) buildIndex() {
 
 func (x *index) add(r *rule, i int) {
 	for _, p := range r.runs {
-		x.runs = append(x.runs, runEntry{p.Program(), p, i})
+		x.runs = append(x.runs, runEntry{programOf(p), p, i, len(x.runs)})
 	}
 	for _, p := range r.reads {
 		x.paths[readPaths] = append(x.paths[readPaths], pathEntry{p, i})
@@ -118,7 +122,11 @@ func (c *call) scan() {
 		case effects.Connect:
 			for j := range x.connects {
 				if ref := &x.connects[j]; c.wants(ref.rule) {
-					c.note(ref.rule, ref.pattern.Match(e.Host), i, nil)
+					m := effects.Maybe
+					if p, err := ref.pattern.get(); err == nil {
+						m = p.Match(e.Host)
+					}
+					c.note(ref.rule, m, i, nil)
 				}
 			}
 		case effects.Spawn:
@@ -154,8 +162,12 @@ func (c *call) scanRun(i int, cmd *effects.Command) {
 	}
 	for kind := range x.paths {
 		for j := range x.paths[kind] {
-			if ref := &x.paths[kind][j]; c.found[ref.rule].match == effects.No && c.wants(ref.rule) && ref.pattern.In(cmd.Code, c.world()) {
-				c.note(ref.rule, effects.Maybe, i, mention{ref.pattern, kind})
+			ref := &x.paths[kind][j]
+			if c.found[ref.rule].match != effects.No || !c.wants(ref.rule) {
+				continue
+			}
+			if p, err := ref.pattern.get(); err != nil || p.In(cmd.Code, c.world()) {
+				c.note(ref.rule, effects.Maybe, i, mention{ref.pattern})
 			}
 		}
 	}
@@ -163,10 +175,16 @@ func (c *call) scanRun(i int, cmd *effects.Command) {
 
 func (c *call) tryRuns(entries []runEntry, i int, cmd *effects.Command) {
 	for j := range entries {
-		if ref := &entries[j]; c.wants(ref.rule) {
-			if m := ref.pattern.Match(cmd); m != effects.No {
-				c.note(ref.rule, m, i, ref.pattern)
-			}
+		ref := &entries[j]
+		if !c.wants(ref.rule) {
+			continue
+		}
+		m := effects.Maybe
+		if p, err := ref.pattern.get(); err == nil {
+			m = p.Match(cmd)
+		}
+		if m != effects.No && !c.v.rules[ref.rule].spares(cmd) {
+			c.note(ref.rule, m, i, ref.pattern)
 		}
 	}
 }
@@ -174,7 +192,11 @@ func (c *call) tryRuns(entries []runEntry, i int, cmd *effects.Command) {
 func (c *call) scanPaths(entries []pathEntry, i int, e *effects.Effect) {
 	for j := range entries {
 		if ref := &entries[j]; c.wants(ref.rule) {
-			c.note(ref.rule, ref.pattern.Match(e.Path, e.Deep, c.world()), i, nil)
+			m := effects.Maybe
+			if p, err := ref.pattern.get(); err == nil {
+				m = p.Match(e.Path, e.Deep, c.world())
+			}
+			c.note(ref.rule, m, i, nil)
 		}
 	}
 }
@@ -192,9 +214,6 @@ func (c *call) note(rule int, m effects.Match, effect int, p pattern) {
 }
 
 // mention is a path that code in another language speaks of.
-type mention struct {
-	path *effects.PathPattern
-	kind int
-}
+type mention struct{ path *pathPattern }
 
 func (m mention) String() string { return m.path.String() }

@@ -170,6 +170,7 @@ type verdict struct {
 	match    effects.Match
 	effect   int // -1: none
 	pattern  pattern
+	aside    bool // what the rule speaks of is only taken along: another rule may know better what is wrong with the call
 }
 
 // judge decides by the rules that are enforced, or by the observed ones too.
@@ -200,7 +201,7 @@ func (c *call) strictest(observed bool) verdict {
 			continue
 		}
 		if got := c.byRule(i, r); got.rule != nil && got.stricter(best) {
-			if best = got; best.decision == Deny {
+			if best = got; best.decision == Deny && !best.aside {
 				break
 			}
 		}
@@ -213,7 +214,7 @@ func (v verdict) stricter(other verdict) bool {
 	if v.decision != other.decision {
 		return v.decision < other.decision
 	}
-	return other.rule == nil || v.match > other.match
+	return other.rule == nil || other.aside && !v.aside || v.match > other.match
 }
 
 // byRule returns what one rule that denies or asks makes of the call: nothing, where its rule is nil.
@@ -239,7 +240,22 @@ func (c *call) byRule(i int, r *placed) verdict {
 	if v.rule = r; v.match == effects.Maybe {
 		v.decision = Ask
 	}
+	v.aside = r.level == BuiltIn && v.effect >= 0 && c.takesAlong(r, v.effect)
 	return v
+}
+
+// takesAlong reports whether an effect is no write of what a rule names, but takes it along with a folder above it.
+func (c *call) takesAlong(r *placed, effect int) bool {
+	e := &c.req.Effects[effect]
+	if !e.Deep {
+		return false
+	}
+	for _, l := range r.writes {
+		if p, err := l.get(); err != nil || p.Match(e.Path, false, c.world()) != effects.No {
+			return false
+		}
+	}
+	return true
 }
 
 // unreadable reports whether the call has an effect that cannot be read, of a kind that the rule speaks of.

@@ -1,6 +1,10 @@
 package policy
 
-import "sallyport/internal/effects"
+import (
+	"strings"
+
+	"sallyport/internal/effects"
+)
 
 // whyStrict explains the decision of a rule that denies or asks.
 func (c *call) whyStrict(v verdict) Why {
@@ -12,18 +16,41 @@ func (c *call) whyStrict(v verdict) Why {
 	}
 	reason := v.rule.reason
 	switch {
+	case v.match == effects.Maybe && reason != "" && v.effect >= 0 && c.req.Effects[v.effect].Opaque == "":
+		why.Reason = ended(reason) + " Here perhaps, which cannot be told before the call runs: " + c.seen(v)
+	case v.match == effects.Maybe && reason != "" && v.effect < 0:
+		why.Reason = ended(reason) + " Whether this is such a call cannot be told before it runs."
 	case v.match == effects.Maybe:
-		if why.Reason = c.doubt(v); reason != "" && (v.effect < 0 || c.req.Effects[v.effect].Opaque == "") {
-			why.Reason += ". The rule says: " + reason
-		}
-	case reason != "":
+		why.Reason = c.doubt(v)
+	case v.aside:
+		why.Reason = "this would take sallyport's own files along: " + c.seen(v)
+	case reason != "" && v.effect < 0:
 		why.Reason = reason
+	case reason != "": // which part of a long call it is about, the rule's own words do not say
+		why.Reason = ended(reason) + " Here: " + c.seen(v)
 	case v.effect < 0:
 		why.Reason = v.rule.sentence(v.decision, "this call")
 	default:
 		why.Reason = v.rule.sentence(v.decision, describe(&c.req.Effects[v.effect], v.pattern))
 	}
 	return why
+}
+
+// seen names the effect that a rule is about.
+func (c *call) seen(v verdict) string {
+	what := describe(&c.req.Effects[v.effect], v.pattern)
+	if _, ok := v.pattern.(*runPattern); ok {
+		return "running " + what
+	}
+	return what
+}
+
+// ended returns a sentence with its full stop.
+func ended(sentence string) string {
+	if strings.HasSuffix(sentence, ".") || strings.HasSuffix(sentence, "!") || strings.HasSuffix(sentence, "?") {
+		return sentence
+	}
+	return sentence + "."
 }
 
 // doubt says what cannot be told before the call runs.
@@ -33,9 +60,21 @@ func (c *call) doubt(v verdict) string {
 	}
 	e := &c.req.Effects[v.effect]
 	if e.Opaque != "" {
-		return "what this call does cannot be read: " + e.Opaque + "; rule " + v.rule.name + " speaks of " + kindInWords(e.Kind)
+		return c.unread(e)
 	}
 	return v.rule.sentence(v.rule.decision, describe(e, v.pattern)) + ", and whether this call does that cannot be told before it runs"
+}
+
+// unread says what of a call cannot be read, what that has to do with the policy, and what would help.
+func (c *call) unread(e *effects.Effect) string {
+	reason := "what this call does cannot be read: " + e.Opaque + "; the policy has rules about " + kindInWords(e.Kind)
+	switch {
+	case strings.HasPrefix(e.Opaque, "the program "), strings.HasPrefix(e.Opaque, "the command "):
+		reason += ". Write the name of the program out"
+	case strings.HasPrefix(e.Opaque, "code "):
+		reason += ". Write the code out, or save it in a file, read that, and run it then"
+	}
+	return reason
 }
 
 func kindInWords(kind effects.Kind) string {
