@@ -1,6 +1,10 @@
 package hook
 
-import "errors"
+import (
+	"errors"
+
+	"sallyport/internal/canon"
+)
 
 // cursor is Cursor. Where a hook is configured with failClosed, silence is a failure, so that an allow is said.
 type cursor struct{}
@@ -41,7 +45,10 @@ func (cursor) read(f fields) (Event, error) {
 	case "beforeShellExecution", "afterShellExecution":
 		return e, e.nameless("Shell", f, "command")
 	case "beforeReadFile", "beforeTabFileRead":
-		return e, e.nameless("Read", f, "file_path")
+		if err := e.nameless("Read", f, "file_path"); err != nil {
+			return e, err
+		}
+		return e, e.attach(f.get("attachments"))
 	case "afterFileEdit", "afterTabFileEdit":
 		return e, e.nameless("Edit", f, "file_path")
 	case "beforeMCPExecution", "afterMCPExecution":
@@ -64,6 +71,23 @@ func (e *Event) nameless(tool string, f fields, key string) error {
 		return errors.New("the event has no " + key)
 	}
 	e.Tool, e.Input = tool, compose(member{key, f.get(key)})
+	return nil
+}
+
+// attach notes the files that are read together with the one of the event.
+func (e *Event) attach(attachments canon.Value) error {
+	for a := range attachments.Elements() {
+		path := a
+		if a.Kind() == canon.Object {
+			if path = a.Get("file_path"); !path.Exists() {
+				path = a.Get("filePath")
+			}
+		}
+		if path.Kind() != canon.String {
+			return errors.New("an attachment of the event names no file")
+		}
+		e.Attached = append(e.Attached, compose(member{"file_path", path}))
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"sallyport/internal/canon"
 	"sallyport/internal/effects"
 	"sallyport/internal/gate"
 	"sallyport/internal/interlock"
@@ -33,17 +34,13 @@ func (r *run) decide(e *Event) {
 	if places.State != "" {
 		door.Limits = interlock.OpenLimits(r.sys.FS, filepath.Join(places.State, "limits"))
 	}
-	v := door.Decide(gate.Question{
-		Caller:    gate.Caller{Principal: principal},
-		Method:    e.method(),
-		Tool:      e.Tool,
-		Args:      e.Input,
-		RequestID: e.CallID,
-		Host:      e.Host,
-		Session:   e.Session,
-		Effects:   effects.Of(e.Tool, e.Input, policies.Policy.Declares(e.Tool), world),
-		World:     world,
-	})
+	v := door.Decide(e.question(policies.Policy, e.Tool, e.Input, world))
+	judgeInner(door, e, policies.Policy, world, &v)
+	for _, input := range e.Attached {
+		w := *world
+		of := door.Decide(e.question(policies.Policy, e.Tool, input, &w))
+		v.Tighten(of.Decision, of.Why.Rule, of.Why.Reason)
+	}
 	hints := r.check(e, homes, &v)
 	if !e.repeated() {
 		door.Count(&v)
@@ -62,6 +59,44 @@ func (r *run) decide(e *Event) {
 			_ = door.Correct(v)
 		}
 	}
+}
+
+// question is what the gate is asked about a call of a tool.
+func (e *Event) question(p *policy.Policy, tool string, input canon.Value, world *effects.World) gate.Question {
+	return gate.Question{
+		Caller:    gate.Caller{Principal: principal},
+		Method:    e.method(),
+		Tool:      tool,
+		Args:      input,
+		RequestID: e.CallID,
+		Host:      e.Host,
+		Session:   e.Session,
+		Effects:   effects.Of(tool, input, p.Declares(tool), world),
+		World:     world,
+	}
+}
+
+// maxInner is how often a tool may stand within another one.
+const maxInner = 4
+
+// judgeInner makes a verdict as strict as that of the tool which the call is really for, where a tool only calls others: a
+// rule that knows the inner one holds for the call too.
+func judgeInner(door *gate.Gate, e *Event, p *policy.Policy, world *effects.World, v *gate.Verdict) {
+	tool, input := e.Tool, e.Input
+	for range maxInner {
+		inner, arguments, ok := effects.Inner(tool, input)
+		if !ok {
+			return
+		}
+		if !arguments.Exists() {
+			arguments = emptyObject()
+		}
+		w := *world
+		of := door.Decide(e.question(p, inner, arguments, &w))
+		v.Tighten(of.Decision, of.Why.Rule, of.Why.Reason)
+		tool, input = inner, arguments
+	}
+	v.Tighten(policy.Deny, "event", "tools that call tools stand too deep within each other")
 }
 
 // rulingOf is what a verdict says to a host.

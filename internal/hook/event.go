@@ -39,6 +39,8 @@ type Event struct {
 	Tool  string
 	Input canon.Value // an object
 
+	Attached []canon.Value // inputs of further calls of the tool that are decided together with this one
+
 	Failed bool   // of After: the tool failed
 	Error  string // of After: what it said
 

@@ -226,6 +226,9 @@ func leadsNowhere(path string) bool {
 func (l *loader) own() policy.Own {
 	p := l.places
 	folders := []string{p.State, p.Ledger, p.Sessions}
+	if p.Managed != "" {
+		folders = append(folders, filepath.Dir(p.Managed))
+	}
 	for _, home := range p.Homes {
 		folders = append(folders, ConfigDir(home), StateDir(home))
 	}
