@@ -77,8 +77,10 @@ func (l *siteList) call(node *syntax.CallExpr) {
 	}
 	at := node.Args[0].Pos().Offset()
 	switch node.Args[0].Lit() {
-	case "set", "shift":
+	case "set":
 		l.list = append(l.list, site{at, "@", nil})
+	case "shift":
+		l.list = append(l.list, site{at, "@", unknownValue})
 	case "read", "mapfile", "readarray", "getopts", "printf", "unset":
 		for _, arg := range node.Args[1:] {
 			if name := arg.Lit(); isName(name) {
@@ -104,7 +106,11 @@ func assignedConstant(a *syntax.Assign) value {
 func (s *shell) widen(sites []site) {
 	for _, site := range sites {
 		if site.name == "@" {
-			s.args = arguments{name: s.args.name}
+			if site.to != nil && (s.args.known || s.args.some) && len(s.args.words) <= maxTold {
+				s.args.some, s.args.known = true, false
+			} else {
+				s.args = arguments{name: s.args.name}
+			}
 			continue
 		}
 		now, has := s.vars.get(site.name)

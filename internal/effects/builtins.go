@@ -1,6 +1,8 @@
 package effects
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -96,6 +98,9 @@ func (s *shell) setArguments(args []Word) {
 
 // shift takes arguments away.
 func (s *shell) shift(args []Word) {
+	if s.args.some {
+		return
+	}
 	n := 1
 	if len(args) > 0 {
 		if n = len(args[0].Text); n != 1 || args[0].Text[0] < '0' || args[0].Text[0] > '9' {
@@ -261,6 +266,12 @@ func (s *shell) array(array *syntax.ArrayExpr) value {
 // assignElement sets one element of an array. Which one it is does not matter: any may be asked for.
 func (s *shell) assignElement(name string, index syntax.ArithmExpr, to value) {
 	held, _ := s.vars.get(name)
+	if name == "BASH_CMDS" || name == "BASH_ALIASES" {
+		s.hashed(index, to)
+	}
+	if s.replaceElement(name, index, to) {
+		return
+	}
 	c := content{array: true}
 	if len(held) > 0 {
 		c.elements = held[0].elements
@@ -276,6 +287,35 @@ func (s *shell) assignElement(name string, index syntax.ArithmExpr, to value) {
 		c.elements = unknownTexts
 	}
 	s.vars.set(name, value{c})
+}
+
+// replaceElement sets the element of an array that is there, if it is known which one that is.
+func (s *shell) replaceElement(name string, index syntax.ArithmExpr, to value) (done bool) {
+	held, _ := s.vars.get(name)
+	n, err := strconv.Atoi(arithmetic(index))
+	if err != nil || len(held) != 1 || len(held[0].all()) <= n {
+		return false
+	}
+	var changed value
+	for _, t := range to {
+		c := content{array: true, elements: slices.Clone(held[0].all())}
+		c.elements[n] = t.text
+		changed = append(changed, c)
+		s.judgeText(t.text)
+	}
+	s.vars.set(name, changed)
+	return true
+}
+
+// hashed notes what a name stands for from now on: BASH_CMDS[NAME]=PATH.
+func (s *shell) hashed(index syntax.ArithmExpr, to value) {
+	word, ok := index.(*syntax.Word)
+	if !ok || word.Lit() == "" {
+		return
+	}
+	for _, t := range to {
+		s.setAliases([]Word{{Text: word.Lit() + "=" + t.text}})
+	}
 }
 
 // assign sets a variable, and judges what that may have run.
@@ -331,21 +371,31 @@ func (c content) all() []string {
 
 // judgeVariable judges the value of a variable that names a program, or a script, which others run.
 func (s *shell) judgeVariable(name string, to value) {
-	use := variableUse(name)
 	for _, c := range to {
-		switch {
-		case c.array:
+		if c.array {
 			continue
-		case use == 's' && c.text != "":
-			s.codes(texts{c.text}, arguments{})
+		}
+		use, text := variableEffect(name, c.text)
+		switch {
+		case text == "":
+		case use == 's' && isCompiler(name) && isUnknown(text):
+		case use == 's':
+			s.codes(texts{text}, arguments{})
+		case use == 'c':
+			s.add(Effect{Kind: Run, By: -1, Command: &Command{Words: []Word{{Text: "perl"}}, Code: plainText(text)}})
 		case use == 'r':
-			s.uses(c.text, -1, operand{read: true}, s.folders.here())
-		case use == 'E' && c.text != "":
+			s.uses(text, -1, operand{read: true}, s.folders.here())
+			if in := s.file(text); in != nil && (name == "BASH_ENV" || name == "ENV") {
+				s.codes(in.texts(), arguments{})
+			}
+		case use == 'w' && (isAbsolute(text) || text[0] == '~') && !isUnknown(text):
+			s.uses(text, -1, operand{write: true}, s.folders.here())
+		case use == 'E':
 			s.opaqueRun("it decides over what other programs are run")
 		case name == "PS0" || name == "PS1" || name == "PS2" || name == "PS4":
-			s.document(c.text)
-		case strings.HasPrefix(name, "GIT_CONFIG_VALUE_") && strings.HasPrefix(c.text, "!"):
-			s.codes(texts{c.text[1:]}, arguments{})
+			s.document(text)
+		case strings.HasPrefix(name, "GIT_CONFIG_VALUE_") && strings.HasPrefix(text, "!"):
+			s.codes(texts{text[1:]}, arguments{})
 		}
 		s.judgeText(c.text)
 	}

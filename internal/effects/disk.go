@@ -40,17 +40,20 @@ type entry struct {
 
 // disk remembers what one call has seen of the disk, so that all its paths are judged by one state of it.
 type disk struct {
-	looks   int // how many are left
-	listed  int // how many names may still be read
-	entries map[string]entry
-	folders map[string][]fs.DirEntry
-	routes  map[*PathPattern][]route
-	code    mentions
-	plain   map[string]bool // folders to which no link leads
+	looks    int // how many are left
+	listed   int // how many names may still be read
+	entries  map[string]entry
+	folders  map[string][]fs.DirEntry
+	routes   map[*PathPattern][]route
+	code     mentions
+	programs map[string]string // what would run a code
+	plain    map[string]bool   // folders to which no link leads
 
-	rootPath     string // the last folder in which a pattern began
-	rootSegments []segment
-	path         []byte // for a look
+	roots [fromWorkspace + 1]struct { // where patterns begin
+		found bool
+		bases []base
+	}
+	path []byte // for a look
 }
 
 func newDisk(budget int) *disk {

@@ -108,6 +108,13 @@ func (s *shell) moves(program string, words []Word) (handled bool) {
 			to = []string{unknownText}
 		default:
 			to = s.in(here, name)
+			if paths, set := s.vars.get("CDPATH"); set && isBare(name) {
+				for _, c := range paths {
+					for folder := range strings.SplitSeq(c.text, ":") {
+						to = eitherFolders(to, s.in(s.in(here, folder), name))
+					}
+				}
+			}
 		}
 	case "popd":
 		to = []string{unknownText}

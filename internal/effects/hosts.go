@@ -64,7 +64,7 @@ func (p *HostPattern) Match(host string) Match {
 		return No
 	case p.host.matches(name, true):
 		match = Yes
-	case hasUnknown(name) && p.host.could(name, true):
+	case hasUnknown(name) && p.host.could(name, charSupport):
 		match = Maybe
 	}
 	switch {

@@ -13,6 +13,12 @@ type invocation struct {
 	// code is text in another language that it runs: python -c, an awk program.
 	code []Word
 
+	// scripts are the files among its words whose text it runs.
+	scripts []Word
+
+	// passed are the arguments of the code that it reads from its standard input.
+	passed []Word
+
 	// operands are the files that its words name, and how it uses them.
 	operands []operand
 
@@ -43,6 +49,8 @@ type operand struct {
 	read  bool
 	write bool
 	deep  bool // everything below it is moved or deleted too
+	bare  bool // the word is a file only if there is one: of an unknown program it may be a name or subcommand
+	tree  bool // a folder that a container is given
 }
 
 // stdinUse is what a command does with its standard input.
@@ -53,6 +61,9 @@ const (
 	stdinShell                 // it is shell code: bash, sh -s
 	stdinCode                  // it is code in another language: python3 -
 	stdinWords                 // its words become arguments: xargs
+	stdinQuery                 // it is a query for a database
+	stdinPatch                 // it is a patch
+	stdinNames                 // its lines name files that are read: cpio -o
 )
 
 // call is a command whose words are being judged.
@@ -65,6 +76,7 @@ type call struct {
 	shape    string // of the operands
 	also     string // uses that each operand has besides
 	replaced bool   // the first operand has been given by an option
+	known    bool   // the tables know the program
 }
 
 // room is where a call is read. Nothing of it is in the invocation that comes of it.
@@ -94,8 +106,9 @@ func invoke(words []Word) invocation {
 	c.program = tableName(programOf(words[0].Text))
 	p, known := programNamed(c.program)
 	if !known {
-		p = program{operands: "r*"}
+		p = program{operands: "a*"}
 	}
+	c.known = known
 	c.reading = read(p, words, here.tokens[:0])
 	c.stdin = c.inner.stdin
 	c.shape = c.inner.operands

@@ -87,7 +87,7 @@ func describe(does invocation) string {
 	for _, host := range does.hosts {
 		said = append(said, "host "+host)
 	}
-	said = append(said, [...][]string{nil, {"stdin is shell"}, {"stdin is code"}, {"stdin is words"}}[does.stdin]...)
+	said = append(said, [...][]string{nil, {"stdin is shell"}, {"stdin is code"}, {"stdin is words"}, {"stdin is query"}, {"stdin is patch"}, {"stdin is names"}}[does.stdin]...)
 	if does.dir != nil {
 		said = append(said, map[bool]string{true: "move to ", false: "in "}[does.moves]+spell(*does.dir))
 	}

@@ -4,19 +4,37 @@ import (
 	"strings"
 )
 
-// maxMentions is how many texts that look like paths are taken from one code.
-const maxMentions = 10_000
+const (
+	// maxMentions is how many texts that look like paths are taken from one code.
+	maxMentions = 10_000
+
+	// maxPlaces is how many places of one such text are looked at.
+	maxPlaces = 100
+)
 
 // mentions are the texts in a code that look like paths.
 type mentions struct {
 	code  string
-	paths []form
+	texts []mention
 	all   bool
+
+	program string // that runs the code; "" where it is not known
+	looked  bool
+	runs    bool // the code could run commands
+	opens   bool // the code could open files
+}
+
+// mention is a text in a code that looks like a path.
+type mention struct {
+	forms  []form
+	length int
+	places []int // where it stands
 }
 
 // In reports whether code in another language mentions a path that the pattern protects. The code is not understood: what
 // stands between quotes, blanks and brackets is held against the pattern if it looks like a path, and where the pattern
-// begins in the home folder only its names from there count, since ~ is spelled in many ways.
+// begins in the home folder only its names from there count, since ~ is spelled in many ways. What the code only prints,
+// compares or leaves out is not mentioned, nor is what stands in a comment.
 func (p *PathPattern) In(code string, w *World) bool {
 	if w == nil {
 		w = &World{}
@@ -24,19 +42,34 @@ func (p *PathPattern) In(code string, w *World) bool {
 	d := w.look()
 	if d.code.code != code || code == "" {
 		d.code = w.mentionsIn(code)
+		d.code.program = d.programs[code]
 	}
 	if !d.code.all {
 		return true
 	}
+	if len(d.code.texts) == 0 {
+		return false
+	}
 	routes := p.in(w)
 	for i := range p.routes {
 		if r := &p.routes[i]; r.root == fromHome && r.decisive >= 0 {
-			routes = append(routes[:len(routes):len(routes)], r.below([]segment{{folders: true}}, route{}))
+			beneath := route{segments: append([]segment{{folders: true}}, r.segments...)}
+			routes = append(routes[:len(routes):len(routes)], beneath.measured())
 		}
 	}
-	for _, f := range d.code.paths {
-		for i := range routes {
-			if routes[i].decisive >= 0 && matchSegments(routes[i].segments, f.folded, true) {
+	for i := range d.code.texts {
+		if m := &d.code.texts[i]; m.isOf(routes) && d.code.isUsed(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOf reports whether a mention is of a path of which any of the routes speaks.
+func (m *mention) isOf(routes []route) bool {
+	for i := range m.forms {
+		for j := range routes {
+			if routes[j].lastText() >= 0 && routes[j].means(m.forms[i].folded, true) {
 				return true
 			}
 		}
@@ -47,23 +80,47 @@ func (p *PathPattern) In(code string, w *World) bool {
 // mentionsIn finds the texts in a code that look like paths.
 func (w *World) mentionsIn(code string) mentions {
 	found := mentions{code: code, all: true}
-	seen := make(map[string]bool)
+	known := make(map[string]int)
 	for start := 0; start < len(code); {
 		length := strings.IndexAny(code[start:], codeBoundaries)
 		if length < 0 {
 			length = len(code) - start
 		}
-		if text := code[start : start+length]; looksMentioned(code, start, text) && !seen[text] {
-			if len(seen) == maxMentions {
-				found.all = false
-				return found
+		if text := code[start : start+length]; looksMentioned(code, start, text) {
+			i, ok := known[text]
+			if !ok {
+				if i = len(known); i == maxMentions {
+					found.all = false
+					return found
+				}
+				known[text] = i
+				found.texts = append(found.texts, mention{forms: w.mentioned(text), length: length})
 			}
-			seen[text] = true
-			found.paths = append(found.paths, w.mentioned(text)...)
+			found.texts[i].places = append(found.texts[i].places, start)
 		}
 		start += length + 1
 	}
 	return found
+}
+
+// learnCode remembers which programs would run the code among effects: what a mention is depends on the language. Of code
+// that two of them would run it is not known.
+func (w *World) learnCode(effects []Effect) {
+	d := w.look()
+	for i := range effects {
+		command := effects[i].Command
+		if command == nil || command.Code == "" {
+			continue
+		}
+		if d.programs == nil {
+			d.programs = make(map[string]string)
+		}
+		program := command.Program()
+		if other, ok := d.programs[command.Code]; ok && other != program {
+			program = ""
+		}
+		d.programs[command.Code] = program
+	}
 }
 
 // codeBoundaries are what stands round a text in most languages.
@@ -97,9 +154,22 @@ func looksMentioned(code string, start int, text string) bool {
 	case strings.Trim(text, "./\\~") == "":
 		return false
 	case strings.ContainsAny(text, `/\`) || text[0] == '.' || text[0] == '~':
-		return true
+		return !isWebAddress(text)
 	}
 	return isQuote(before) && isQuote(after) && !isKey(code[:start-1], code[start+len(text)+1:])
+}
+
+// isWebAddress reports whether a text is a URL of something that is no file.
+func isWebAddress(text string) bool {
+	scheme, _, ok := strings.Cut(text, "://")
+	if !ok {
+		return false
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "ws", "wss":
+		return true
+	}
+	return false
 }
 
 func isQuote(b byte) bool { return b == '"' || b == '\'' || b == '`' }

@@ -12,6 +12,7 @@ import (
 type arguments struct {
 	known bool
 	words []Word
+	some  bool   // the words are known, but not which of them were taken away
 	name  string // $0
 }
 
@@ -126,6 +127,9 @@ func (s *shell) named(name string, index syntax.ArithmExpr) parameterValue {
 	}
 	if n, err := strconv.Atoi(name); err == nil && n > 0 {
 		switch {
+		case s.args.some && len(s.args.words) > 0:
+			i := s.choices.hold(name, len(s.args.words))
+			return parameterValue{texts: texts{s.args.words[i].Text}, set: true}
 		case !s.args.known:
 			return parameterValue{texts: unknownTexts}
 		case n > len(s.args.words):
@@ -270,6 +274,9 @@ func (s *shell) alternative(f *fields, exp *syntax.Expansion, v *parameterValue,
 // word adds what a word within an expansion expands to.
 func (s *shell) word(f *fields, word *syntax.Word, quoted bool) {
 	if word != nil {
+		blanks := f.blanks
+		f.blanks = !quoted
 		s.parts(f, s.tilde(f, word.Parts), quoted)
+		f.blanks = blanks
 	}
 }

@@ -86,3 +86,25 @@ func diffHeader(line string) []string {
 	}
 	return nil
 }
+
+// folderOfPatch returns the folder to which a text goes before the patch in it is applied: "cd DIR && apply_patch <<EOF".
+// One that cannot be read is not known.
+func folderOfPatch(text string) (dir string, ok bool) {
+	before, _, _ := strings.Cut(text, patchBegin)
+	before, ok = strings.CutPrefix(strings.TrimSpace(before), "cd ")
+	if !ok {
+		return "", false
+	}
+	dir = strings.TrimSpace(before)
+	if end := strings.IndexAny(dir, ";&|\n"); end >= 0 {
+		dir = strings.TrimSpace(dir[:end])
+	}
+	unread := "\"'`$*?[\\ "
+	if len(dir) >= 2 && isQuote(dir[0]) && dir[len(dir)-1] == dir[0] {
+		dir, unread = dir[1:len(dir)-1], "\"'`$\\"
+	}
+	if dir == "" || strings.ContainsAny(dir, unread) {
+		return unknownText, true
+	}
+	return dir, true
+}

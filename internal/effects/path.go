@@ -125,11 +125,27 @@ func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
 // clean returns a path without empty names, "." and "..", as its text says and without a look at the disk.
 func clean(path string) string {
+	if isClean(path) {
+		return path
+	}
 	names := make([]string, 0, 8)
 	for name := range strings.SplitSeq(path, "/") {
 		names = step(names, name)
 	}
 	return joinNames(names)
+}
+
+// isClean reports whether a path that begins at the root is clean: the quick answer for most.
+func isClean(path string) bool {
+	if len(path) < 2 || path[0] != '/' || path[len(path)-1] == '/' || isDrive(path[1:min(3, len(path))]) {
+		return false
+	}
+	for i := 1; i < len(path); i++ {
+		if path[i-1] == '/' && (path[i] == '/' || path[i] == '.') || path[i] == anyText {
+			return false
+		}
+	}
+	return true
 }
 
 // step appends a name to a clean path, or goes up from it.

@@ -25,12 +25,13 @@ type PathPattern struct {
 // route is a pattern without braces: where it begins, and the names from there.
 type route struct {
 	root     root
-	segments []segment
-	literal  int  // how many segments at the start are names without wildcards
-	fixed    int  // how many stand before the first **
-	decisive int  // the last segment that has characters of its own; -1 if none has
-	byLink   bool // it begins where links within the pattern's names lead
-	guessed  bool // its root is not known
+	base     []segment // the folder in which it begins, where the world knows it
+	segments []segment // the names from there
+	literal  int       // how many segments at the start are names without wildcards
+	fixed    int       // how many stand before the first **
+	decisive int       // the last segment that has characters of its own; -1 if none has
+	byLink   bool      // it begins where links within the pattern's names lead
+	guessed  bool      // its root is not known
 }
 
 // root is where a pattern begins.

@@ -49,6 +49,24 @@ func (t *stream) append(said *stream) {
 	}
 }
 
+// orElse returns a stream that is what one command said, or what another one said in its place.
+func (t *stream) orElse(other *stream) *stream {
+	switch {
+	case t == nil || other == nil || !other.begun:
+		return t
+	case !t.begun:
+		return other
+	}
+	said := t.texts()
+	for _, text := range other.texts() {
+		said = said.add(text)
+	}
+	if len(said) > maxTold {
+		said = unknownTexts
+	}
+	return streamOf(said...)
+}
+
 // texts returns the texts that it may be; none if nothing was said.
 func (t *stream) texts() texts {
 	switch {
@@ -97,7 +115,7 @@ func (s *shell) say(program string, words []Word, does *invocation) {
 		}
 		s.out.append(printed(args))
 	case "cat", "tee", "sort", "uniq", "head", "tail", "tac", "grep", "egrep", "fgrep", "rg", "shuf", "pv", "sponge", "nl":
-		s.pass(does)
+		s.pass(program, args, does)
 	case "pwd":
 		s.emit(s.folders.here()...)
 	case "which", "type", "where", "command", "hash":
@@ -112,7 +130,7 @@ func (s *shell) say(program string, words []Word, does *invocation) {
 		s.emit(lastOperand(args))
 	case "ls", "dir":
 		s.emit(listed(args))
-	case "find", "bfs", "gfind":
+	case "find", "bfs", "gfind", "fd", "fdfind":
 		s.emit(foundPaths(words))
 	case "true", "false", ":", "cd", "unset", "mkdir", "rm", "touch", "sleep", "test", "[", "wait", "read", "mapfile", "readarray",
 		"exit", "return", "break", "continue", "shift", "local", "chmod", "eval", "source", ".":
@@ -121,7 +139,9 @@ func (s *shell) say(program string, words []Word, does *invocation) {
 			s.sayUnknown(program)
 		}
 	default:
-		if !saysSetup(program, args) {
+		if text := gitListed(program, args); text != "" {
+			s.emit(text)
+		} else if !saysSetup(program, args) {
 			s.sayUnknown(program)
 		}
 	}
@@ -186,7 +206,13 @@ func saysSetup(program string, args []Word) bool {
 }
 
 // pass says what comes in.
-func (s *shell) pass(does *invocation) {
+func (s *shell) pass(program string, args []Word, does *invocation) {
+	if program == "grep" || program == "egrep" || program == "rg" {
+		if name := grepped(args); name != "" && s.input != nil && s.input.isUnknown() {
+			s.emit(name + "\n")
+			return
+		}
+	}
 	reads := false
 	for _, o := range does.operands {
 		reads = reads || o.read
@@ -346,6 +372,36 @@ func dirname(args []Word) string {
 	return "."
 }
 
+// gitListed returns what "git ls-files WORDS…" says, as far as its words tell.
+func gitListed(program string, args []Word) string {
+	if program != "git" || len(args) < 2 || args[0].Text != "ls-files" {
+		return ""
+	}
+	text := ""
+	for _, w := range args[1:] {
+		if strings.HasPrefix(w.Text, "-") {
+			continue
+		}
+		if name := globBytes(w.Text); holdsUnknown(name) || strings.Contains(name, ".") {
+			text += name + "\n"
+		} else {
+			text += name + "\n" + name + "/" + listedText + "\n"
+		}
+	}
+	return text
+}
+
+// grepped returns the name that a search with one pattern lets through, if the pattern says how it begins.
+func grepped(args []Word) string {
+	for len(args) > 1 && args[0].Text == "-E" {
+		args = args[1:]
+	}
+	if len(args) != 1 || !strings.HasPrefix(args[0].Text, "^") {
+		return ""
+	}
+	return regexBytes(args[0].Text, false)
+}
+
 // foundPaths returns what find says, as far as its words tell.
 func foundPaths(words []Word) string {
 	const mark = "found:"
@@ -354,11 +410,7 @@ func foundPaths(words []Word) string {
 	var b strings.Builder
 	for _, started := range does.started {
 		if len(started.words) == 2 && started.words[0].Text == mark {
-			path := started.words[1].Text
-			if root, name, found := strings.Cut(path, "/"+unknownText); found && name != "" { // in the folder, or somewhere below
-				path = root + "/" + name + "\n" + root + "/" + unknownText + "/" + name
-			}
-			b.WriteString(path)
+			b.WriteString(started.words[1].Text)
 			b.WriteByte('\n')
 		}
 	}
@@ -366,117 +418,4 @@ func foundPaths(words []Word) string {
 		return unknownText
 	}
 	return b.String()
-}
-
-// given returns the words that a command gets from its standard input, as xargs splits them: at blanks, or at the ends of
-// lines only.
-func (s *shell) given(lines bool) [][]Word {
-	separators := " \t\n\x00"
-	if lines {
-		separators = "\n\x00"
-	}
-	if s.input == nil {
-		return nil
-	}
-	var all [][]Word
-	for _, text := range s.input.texts() {
-		if isUnknown(text) {
-			all = append(all, []Word{{Text: unknownText, Splits: mayBecomeOptions(text)}})
-			continue
-		}
-		var words []Word
-		for _, field := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
-			if !lines {
-				field = withoutQuotes(field)
-			}
-			words = append(words, Word{Text: field, Splits: mayBecomeOptions(field)})
-		}
-		if len(words) > 0 {
-			all = append(all, words)
-		}
-	}
-	return all
-}
-
-// withoutQuotes returns a word of xargs's input as xargs takes it.
-func withoutQuotes(text string) string {
-	if !strings.ContainsAny(text, `'"\`) {
-		return text
-	}
-	return strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(text)
-}
-
-// readLines gives the variables of read what comes in, line by line: any line may be the one.
-func (s *shell) readLines(words []Word) {
-	var names []string
-	array := ""
-	for i := 1; i < len(words); i++ {
-		text := words[i].Text
-		if len(text) < 2 || text[0] != '-' {
-			names = append(names, text)
-			continue
-		}
-		if strings.IndexByte("adinNptu", text[len(text)-1]) < 0 {
-			continue
-		}
-		if i++; text[len(text)-1] == 'a' && i < len(words) {
-			array = words[i].Text
-		}
-	}
-	separators := s.separators()
-	split := func(line string) []string {
-		return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(separators, r) })
-	}
-	switch {
-	case array != "":
-		var held value
-		for _, line := range s.lines() {
-			held, _ = held.or(value{{array: true, elements: split(line)}})
-		}
-		s.assign(array, held, false)
-		return
-	case len(names) == 0:
-		names = []string{"REPLY"}
-	}
-	values := make([]value, len(names))
-	for _, line := range s.lines() {
-		fields := split(line)
-		if len(names) == 1 {
-			fields = []string{strings.TrimSpace(line)}
-		}
-		for i := range names {
-			values[i], _ = values[i].or(textOf(readField(line, fields, i, i == len(names)-1)))
-		}
-	}
-	for i, name := range names {
-		s.assign(name, values[i], false)
-	}
-}
-
-// readField returns what the variable at i gets of a line; the last one gets the rest.
-func readField(line string, fields []string, i int, last bool) string {
-	switch {
-	case i < len(fields) && last:
-		return strings.Join(fields[i:], " ")
-	case i < len(fields):
-		return fields[i]
-	case holdsUnknown(line):
-		return strings.Trim(line, " ")
-	}
-	return ""
-}
-
-// lines are those that may come in.
-func (s *shell) lines() []string {
-	if s.input == nil || !s.input.begun {
-		return unknownTexts
-	}
-	var lines []string
-	for _, text := range s.input.texts() {
-		lines = append(lines, strings.Split(strings.TrimRight(text, "\n"), "\n")...)
-	}
-	if len(lines) > maxValues {
-		return unknownTexts
-	}
-	return lines
 }

@@ -32,6 +32,8 @@ type powershell struct {
 	world   *World
 	dirs    []string
 	vars    map[string]string // in lower case; those with one constant value
+	lists   map[string][]string
+	aliases map[string]string // in lower case
 	effects []Effect
 	left    int // words that may still be judged
 	unread  bool
@@ -47,6 +49,8 @@ type psWord struct {
 	block  bool     // it is nothing but one of them
 	script bool     // it is nothing but {…}
 	splits bool
+	splat  bool // it is a list that is not known
+	target bool // it is a variable that is set
 }
 
 func (p *powershell) unreadable(reason string) {
@@ -197,13 +201,29 @@ func isDynamic(program string) bool {
 func (p *powershell) assign(variable, operator string, words []psWord) {
 	name := strings.ToLower(strings.Trim(variable, "${}"))
 	value := unknownText
-	if operator == "=" && len(words) == 1 && !words[0].block && len(words[0].blocks) == 0 && !(words[0].bare && isLetter((words[0].text + " ")[0])) {
+	if p.list(name, words); operator != "=" {
+		delete(p.lists, name)
+	}
+	if path, ok := p.assignedPath(words); ok && operator == "=" {
+		value = path
+	} else if operator == "=" && len(words) == 1 && !words[0].block && len(words[0].blocks) == 0 && !(words[0].bare && isLetter((words[0].text + " ")[0])) {
 		value = words[0].text
 	}
 	if old, known := p.vars[name]; known && old != value {
 		value = unknownText
 	}
 	p.vars[name] = value
+}
+
+// assignedPath returns the path that the words of an assignment make by Join-Path.
+func (p *powershell) assignedPath(words []psWord) (path string, ok bool) {
+	if len(words) == 1 && words[0].block && len(words[0].blocks) == 1 {
+		return p.joinedPath(words[0].blocks[0], 0)
+	}
+	if len(words) == 0 || !strings.EqualFold(words[0].text, "join-path") {
+		return "", false
+	}
+	return p.joinedWords(words, 0)
 }
 
 // variable returns the value of a variable, or what stands for one that is not known.

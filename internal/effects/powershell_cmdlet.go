@@ -4,6 +4,7 @@ import "strings"
 
 // command judges a command of PowerShell.
 func (p *powershell) command(words []psWord, depth int) {
+	words = p.prepared(words, depth)
 	typed := words[0].text
 	if module, name, found := strings.Cut(typed, `\`); found && strings.HasPrefix(module, "Microsoft.") {
 		typed = name
@@ -71,7 +72,7 @@ func (p *powershell) external(words []psWord, depth int) {
 			}
 		}
 	default:
-		p.append(argvEffects(texts, p.shellNow()))
+		p.append(programEffects(words, p.shellNow()))
 	}
 }
 
@@ -244,6 +245,8 @@ func (p *powershell) cmdlet(name string, args psArguments, by, depth int) {
 		}
 	case "start-process":
 		p.start(args)
+	case "set-alias", "new-alias":
+		p.alias(args)
 	case "set-location", "push-location":
 		p.move(args.values(0, 1, paths...))
 	case "pop-location":
@@ -441,6 +444,10 @@ func rareCmdletOf(name string) string {
 		return "set-itemproperty"
 	case "si":
 		return "set-item"
+	case "sal":
+		return "set-alias"
+	case "nal":
+		return "new-alias"
 	}
 	return name
 }

@@ -35,6 +35,8 @@ func (l *psLexer) command() (words []psWord, redirects []string) {
 			}
 		case ch == ')' || ch == '}':
 			l.broken = true
+		case len(words) == 1 && words[0].target:
+			words = append(words, psWord{text: l.operator(), bare: true})
 		case l.isRedirect():
 			if file, ok := l.redirect(); ok {
 				redirects = append(redirects, file)
@@ -107,7 +109,10 @@ func (l *psLexer) word() (w psWord) {
 		case ch == '(' || ch == '{' || ch == '@' && l.at+1 < len(l.text) && (l.text[l.at+1] == '(' || l.text[l.at+1] == '{'):
 			l.nested(&b, &w)
 		case ch == '$':
-			l.dollar(&b, &w)
+			if l.dollar(&b, &w); w.target {
+				w.text = b.String()
+				return w
+			}
 		case ch == '`' && l.at+1 < len(l.text):
 			b.WriteByte(l.text[l.at+1])
 			l.at += 2
@@ -293,6 +298,7 @@ func (l *psLexer) dollar(b *strings.Builder, w *psWord) {
 func (l *psLexer) addVariable(b *strings.Builder, w *psWord, name string) {
 	if w.bare && b.Len() == 0 && l.isTarget() {
 		b.WriteString("$" + name)
+		w.target = true
 		return
 	}
 	value := l.p.variable(name)
@@ -309,6 +315,13 @@ func (l *psLexer) isTarget() bool {
 		}
 	}
 	return false
+}
+
+// operator reads the operator of an assignment.
+func (l *psLexer) operator() string {
+	start := l.at
+	l.at += strings.IndexByte(l.text[l.at:], '=') + 1
+	return l.text[start:l.at]
 }
 
 func isPSName(ch byte) bool {

@@ -12,6 +12,8 @@ func awkProgram(c *call) {
 		case t.kind != optionToken:
 		case t.names == "e|source":
 			programs = append(programs, t.value)
+		case t.names == "f|file" || t.names == "E|exec":
+			c.scripts = append(c.scripts, t.value)
 		case t.names == "v|assign":
 			variables += " " + t.value.Text
 		case t.names == "i|include" && t.value.Text == "inplace":
@@ -23,7 +25,7 @@ func awkProgram(c *call) {
 	}
 	for _, w := range programs {
 		a := awkText{call: c, text: w.Text}
-		if !a.judge() {
+		if isUnknown(w.Text) || !a.judge() {
 			c.code = append(c.code, Word{Text: w.Text + variables, Splits: w.Splits})
 		}
 	}

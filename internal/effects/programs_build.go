@@ -11,20 +11,22 @@ func buildPrograms(name string) (program, bool) {
 		return program{options: makeOptions, operands: "", style: names, more: makeVariables}, true
 	case "ninja", "samu":
 		return program{options: "C=D f=r j= k= l= t= d= w= n v", style: names}, true
+	case "lerna":
+		return program{style: names | dashed}, true
 	case "just", "task", "mask", "invoke", "rake", "gulp", "grunt", "bazel", "bazelisk", "buck", "buck2", "pants",
 		"mage", "scons", "waf", "ant", "mvn", "mvnw", "gradle", "gradlew", "sbt", "mill", "lein", "mix", "rebar3",
-		"dotnet", "msbuild", "nx", "turbo", "lerna", "rush", "cabal", "stack", "dune", "swiftpm", "xcodebuild",
+		"dotnet", "msbuild", "nx", "turbo", "rush", "cabal", "stack", "dune", "swiftpm", "xcodebuild",
 		"flutter", "meson", "earthly", "dagger", "tox", "nox", "pre-commit", "lefthook", "husky", "act":
-		return program{options: buildOptions(name), style: names}, true
+		return program{options: buildOptions(name), style: names, more: buildCommand}, true
 	case "cmake":
-		return program{options: cmakeOptions, operands: "r-*"}, true
+		return program{options: cmakeOptions, operands: "r-*", more: cmakeCommand}, true
 	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "ld", "as", "tcc":
-		return program{options: gccOptions, operands: "r*", style: oneDash}, true
+		return program{options: gccOptions, operands: "r*", style: oneDash, more: responseFiles}, true
 	case "rustc":
 		return program{options: rustcOptions, operands: "r*"}, true
 	case "cargo":
 		return program{options: cargoOptions, style: inherits | names, sub: cargoSubcommand, more: cargoToolchain}, true
-	case "javac", "tsc", "swiftc", "ghc", "zig", "esbuild", "rollup", "webpack", "vite", "parcel", "swc", "babel",
+	case "javac", "tsc", "swiftc", "zig", "esbuild", "rollup", "webpack", "vite", "parcel", "swc", "babel",
 		"protoc", "buf":
 		return program{options: javacOptions, operands: "r*", style: oneDash}, true
 	case "java":
@@ -51,7 +53,7 @@ const makeOptions = "" +
 	"t|touch v|version w|print-directory no-print-directory warn-undefined-variables trace"
 
 const cmakeOptions = "" +
-	"S=r B=w D= G= T= A= C=r P=r:-* U= E:x build=r install=r t|target= j|parallel=? config= preset= prefix= " +
+	"S=r B=w D= G= T= A= C=r P=r:-* U= E:-* build=r install=r t|target= j|parallel=? config= preset= prefix= " +
 	"toolchain=r graphviz=w W=? open="
 
 const gccOptions = "" +
@@ -63,7 +65,7 @@ const rustcOptions = "" +
 	"remap-path-prefix= error-format= sysroot= Z= explain= g O test"
 
 const cargoOptions = "" +
-	"C=D config= color= Z= manifest-path=r target-dir=w lockfile-path=r explain= v|verbose q|quiet locked offline " +
+	"C=D config=c color= Z= manifest-path=r target-dir=w lockfile-path=r explain= v|verbose q|quiet locked offline " +
 	"frozen list V|version"
 
 const javacOptions = "" +
@@ -110,7 +112,7 @@ func buildOptions(name string) string {
 	return ""
 }
 
-const justOptions = "f|justfile=r d|working-directory=D shell= c|command=s set= dotenv-path=r"
+const justOptions = "f|justfile=r d|working-directory=D shell= c|command set= dotenv-path=r command-args"
 
 const gradleOptions = "p|project-dir=D b|build-file=r c|settings-file=r I|init-script=r P= D= x="
 
@@ -185,8 +187,9 @@ func makeVariables(c *call) {
 		if !found {
 			continue
 		}
+		c.assign(w)
 		switch strings.TrimRight(name, ":?+") {
-		case "SHELL", "CC", "CXX", "RM", "AR", "LD", "INSTALL", "MAKE", "PYTHON", "GO":
+		case "SHELL", "RM", "AR", "LD", "INSTALL", "MAKE", "PYTHON", "GO":
 			c.use('s', Word{Text: value, Splits: w.Splits})
 		default:
 			if strings.Contains(value, "$(shell ") || strings.Contains(value, "!=") {
@@ -195,8 +198,12 @@ func makeVariables(c *call) {
 		}
 	}
 	for _, t := range c.tokens {
-		if t.kind == optionToken && strings.HasPrefix(t.names, "f|") && isStdin(t.value.Text) {
+		switch {
+		case t.kind != optionToken || !strings.HasPrefix(t.names, "f|"):
+		case isStdin(t.value.Text):
 			c.stdin = stdinCode
+		default:
+			c.scripts = append(c.scripts, t.value)
 		}
 	}
 }
@@ -220,7 +227,7 @@ func cargoSubcommand(name string) (string, program) {
 	}
 	switch name {
 	case "run", "bench", "test":
-		return name, program{options: common, style: names}
+		return name, program{options: common, style: names, more: behindDashes}
 	case "build", "check", "doc", "clean", "new", "init", "add", "remove", "update", "search", "publish", "install",
 		"uninstall", "clippy", "fmt", "fix", "fetch", "generate-lockfile", "locate-project", "login", "logout",
 		"metadata", "owner", "package", "pkgid", "report", "rustc", "rustdoc", "tree", "vendor", "verify-project",

@@ -25,7 +25,11 @@ func codePrograms(name string) (program, bool) {
 		return program{options: "e=c:a* l= i v E W", operands: "ra*", style: stops, more: scriptOrStdin}, true
 	case "rscript", "r", "littler":
 		return program{options: rscriptOptions, operands: "ra*", style: stops, more: scriptOrStdin}, true
-	case "julia", "groovy", "scala", "elixir", "erl", "ghci", "runghc", "swift", "clojure", "clj", "bb", "racket",
+	case "erl":
+		return program{options: "eval=c s= run= pa= pz= sname= name= setcookie= config=r noshell noinput", style: oneDash | names}, true
+	case "octave", "octave-cli", "gnuplot", "ghc", "m4", "maxima", "matlab":
+		return rareInterpreters(name), true
+	case "julia", "groovy", "scala", "elixir", "ghci", "runghc", "swift", "clojure", "clj", "bb", "racket",
 		"guile", "sbcl", "ocaml", "raku", "crystal", "nim", "jshell", "kotlin", "dart", "io", "janet":
 		const options = "e|eval|E=c:a* p|print=c:a* c=c:a* f|load|l=r x="
 		return program{options: options, operands: "ra*", style: stops, more: scriptOrStdin}, true
@@ -41,7 +45,9 @@ func codePrograms(name string) (program, bool) {
 		return program{options: psqlOptions, operands: "u*", style: names, more: queryStdin}, true
 	case "mysql", "mariadb":
 		return program{options: mysqlOptions, operands: "", style: names, more: queryStdin}, true
-	case "redis-cli", "mongosh", "mongo", "mongodump", "mongorestore", "pg_dump", "pg_restore", "pg_dumpall",
+	case "mongosh", "mongo":
+		return program{options: redisCliOptions + " shell nodb", operands: "", style: names}, true
+	case "redis-cli", "mongodump", "mongorestore", "pg_dump", "pg_restore", "pg_dumpall",
 		"mysqldump", "clickhouse-client":
 		return program{options: redisCliOptions, operands: "", style: names}, true
 	}
@@ -90,6 +96,9 @@ func editorPrograms(name string) (program, bool) {
 		return program{options: emacsOptions, operands: "b*", style: names}, true
 	case "nano", "pico", "micro", "joe", "jed", "mcedit", "kate", "gedit", "code", "subl", "mate", "helix", "hx",
 		"kak", "ne", "cursor", "codium", "zed", "idea", "notepad", "mg":
+		if name == "code" || name == "codium" || name == "cursor" {
+			return program{options: vscodeOptions, operands: "b*", style: names}, true
+		}
 		return program{options: nanoOptions, operands: "b*", style: names}, true
 	case "ed", "red":
 		return program{options: "p= s r G", operands: "b", stdin: stdinCode}, true
@@ -105,67 +114,13 @@ const emacsOptions = "" +
 	"eval|execute|e=c l|load=r f|funcall= Q q batch script=r d|display= nw t c n a|alternate-editor=s s|socket-name= " +
 	"insert=r u|user= chdir=D"
 
+const vscodeOptions = "" +
+	"d|diff m|merge a|add g|goto n|new-window r|reuse-window w|wait install-extension= uninstall-extension= " +
+	"user-data-dir= extensions-dir= list-extensions profile= locale= folder-uri= file-uri="
+
 const nanoOptions = "" +
 	"T= s|speller= r= o=D J= Q= X= Y= Z= f|rcfile=r g|goto d|diff m|merge a|add n r w install-extension= " +
 	"uninstall-extension= user-data-dir= extensions-dir= list-extensions"
-
-// scriptOrStdin judges where an interpreter has its code from, if not from an option.
-func scriptOrStdin(c *call) {
-	given := len(c.code) > 0
-	if c.program == "node" && given && c.code[0].Text == "e" && len(c.operands) > 0 { // node -pe CODE
-		c.code[0] = c.operands[0]
-	}
-	for _, t := range c.tokens {
-		if t.kind != optionToken {
-			continue
-		}
-		switch t.names {
-		case "m": // of python
-			given = true
-			c.module(t)
-			return
-		case "v|version", "V|version", "h", "i|interactive", "version", "help", "v", "V|vsn":
-			asks := t.names != "i|interactive" && (t.names != "v" || c.program != "perl")
-			given = given || len(c.operands) == 0 && asks
-		case "f|file", "f|load|l", "F|process-file", "c|check", "run", "test", "a", "s", "S|server":
-			given = given || t.valued || t.names == "test"
-		}
-	}
-	if given {
-		return
-	}
-	if len(c.operands) == 0 || isStdin(c.operands[0].Text) {
-		c.stdin, c.shape = stdinCode, ""
-	}
-}
-
-// module judges "python -m NAME ARGUMENTS…": some modules are programs that are known by their name.
-func (c *call) module(t token) {
-	words := c.words[t.at+1:]
-	if t.value.Text != c.words[min(t.at+1, len(c.words)-1)].Text { // -mNAME
-		words = append([]Word{t.value}, words...)
-	}
-	if len(words) == 0 {
-		return
-	}
-	switch words[0].Text {
-	case "pip", "pip3", "pipx", "poetry", "uv", "twine", "pipenv", "conda", "awscli", "youtube_dl", "yt_dlp",
-		"keyring", "flit", "hatch":
-		c.startWords(words...)
-		c.shape = ""
-	case "this", "antigravity", "site", "platform", "sysconfig", "venv", "virtualenv", "pytest", "unittest",
-		"http.server", "doctest":
-		c.shape = ""
-	default:
-		c.shape = "r*"
-		c.operands = c.operands[:0]
-		for _, w := range words[1:] {
-			if w.Text != "" && w.Text[0] != '-' {
-				c.operands = append(c.operands, w)
-			}
-		}
-	}
-}
 
 // queryStdin judges what a database's client reads where it is given no query.
 func queryStdin(c *call) {
@@ -174,7 +129,7 @@ func queryStdin(c *call) {
 		given = given || t.kind == optionToken && t.names == "f|file"
 	}
 	if !given {
-		c.stdin = stdinCode
+		c.stdin = stdinQuery
 	}
 }
 
@@ -280,11 +235,11 @@ const denoOptions = "" +
 // bunProgram is bun 1.
 func bunProgram() program {
 	const options = bunOptions
-	p := program{options: options, operands: "ra*", style: stops, more: scriptOrBunStdin}
+	p := program{options: options, operands: "ra*", style: stops, more: scriptOrStdin}
 	p.sub = func(name string) (string, program) {
 		switch name {
 		case "run":
-			return name, program{options: options, operands: "ra*", style: stops}
+			return name, program{options: options, operands: "ra*", style: stops, more: bunRun}
 		case "x":
 			return name, program{options: "bun p|package= silent verbose", operands: "x", style: stops, more: packageRunner}
 		case "exec":
@@ -307,11 +262,13 @@ const bunOptions = "" +
 	"e|eval=c:a* p|print=c:a* cwd=D c|config=r env-file=r r|preload=r b|bun i|install=? watch hot smol silent " +
 	"filter|F= port= define= tsconfig-override=r"
 
-// bunBuildOptions are those of bun build and bun test alone.
-const bunBuildOptions = " outdir=w outfile=w t|test-name-pattern= timeout= coverage-dir=w target= format="
-
-func scriptOrBunStdin(c *call) {
-	if len(c.operands) > 0 && isStdin(c.operands[0].Text) {
-		c.stdin, c.shape = stdinCode, ""
+// bunRun judges "bun run NAME", which may be a program as well as a script.
+func bunRun(c *call) {
+	scriptOrStdin(c)
+	if len(c.places) > 0 && isBare(c.operands[0].Text) {
+		c.startWords(c.words[c.places[0]:]...)
 	}
 }
+
+// bunBuildOptions are those of bun build and bun test alone.
+const bunBuildOptions = " outdir=w outfile=w t|test-name-pattern= timeout= coverage-dir=w target= format="

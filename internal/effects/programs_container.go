@@ -72,7 +72,14 @@ func dockerSubcommand(name string) (string, program) {
 			}
 			return dockerManaged(name)
 		}}
-	case "image", "volume", "network", "system", "context", "builder", "plugin", "secret", "config", "stack", "swarm",
+	case "secret", "config":
+		return name, program{style: names | stops, sub: func(name string) (string, program) {
+			if name == "create" {
+				return name, program{options: "d|driver= l|label= template-driver= replace env", operands: "-r"}
+			}
+			return dockerManaged(name)
+		}}
+	case "image", "volume", "network", "system", "context", "builder", "plugin", "stack", "swarm",
 		"node", "manifest", "trust", "checkpoint", "machine", "pod", "kube", "generate", "model", "scout":
 		return name, program{style: names | stops, sub: dockerManaged}
 	case "buildx":
@@ -105,7 +112,7 @@ const dockerExecOptions = "" +
 
 const dockerBuildOptions = "" +
 	"f|file=r t|tag= build-arg= target= o|output= cache-from= cache-to= platform= label= network= add-host= secret=V " +
-	"ssh= iidfile=w progress= metadata-file=w build-context= cgroup-parent= m|memory= c|cpu-shares= cpuset-cpus= " +
+	"ssh= iidfile=w progress= metadata-file=w build-context=k cgroup-parent= m|memory= c|cpu-shares= cpuset-cpus= " +
 	"shm-size= ulimit= isolation= security-opt= builder= attest= annotation= no-cache pull push load q|quiet rm " +
 	"force-rm compress squash v|volume=v"
 

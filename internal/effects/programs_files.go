@@ -82,7 +82,9 @@ const csplitOptions = "b|suffix-format= f|prefix=w k|keep-files n|digits= s|sile
 // rewriters are those that change files in place, or their names.
 func rewriters(name string) (program, bool) {
 	switch name {
-	case "rename", "prename", "mmv":
+	case "mmv":
+		return program{operands: "mw"}, true
+	case "rename", "prename":
 		return program{operands: "-m*"}, true
 	case "sd":
 		return program{options: "p|preview n|max-replacements= f|flags= F s", operands: "--b*"}, true

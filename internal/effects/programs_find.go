@@ -73,6 +73,10 @@ func (c *call) findTest(f *found, words []Word) (more int) {
 			f.names, f.any, f.named = nil, false, false
 		}
 		return 0
+	case "-regex", "-iregex":
+		name := regexBytes(next(1).Text, true)
+		f.names, f.named = append(f.names, name[strings.LastIndexByte(name, '/')+1:]), true
+		return 1
 	case "!", "-not":
 		if name := next(1).Text; strings.HasSuffix(name, "name") || strings.HasSuffix(name, "path") || name == "-regex" {
 			return 2
@@ -90,6 +94,11 @@ func (c *call) findTest(f *found, words []Word) (more int) {
 	case "-delete":
 		for _, w := range f.paths() {
 			c.use('d', w)
+		}
+		if f.isAny() {
+			for _, root := range f.roots {
+				c.use('d', root)
+			}
 		}
 		return 0
 	case "-fprint", "-fprint0", "-fls", "-fprintf":
@@ -148,10 +157,13 @@ func (c *call) findExec(f *found, words []Word) int {
 	return end + 1
 }
 
+// isAny reports whether names do not tell what is found.
+func (f *found) isAny() bool { return len(f.names) == 0 || f.any }
+
 // paths are what is found, with unknown parts.
 func (f *found) paths() (paths []Word) {
 	const most = 8
-	if len(f.names) == 0 || f.any || len(f.names)*len(f.roots) > most {
+	if f.isAny() || len(f.names)*len(f.roots) > most {
 		for _, root := range f.roots[:min(len(f.roots), most)] {
 			paths = append(paths, Word{Text: strings.TrimSuffix(root.Text, "/") + "/" + anyPath})
 		}
@@ -159,7 +171,16 @@ func (f *found) paths() (paths []Word) {
 	}
 	for _, root := range f.roots {
 		for _, name := range f.names {
-			paths = append(paths, Word{Text: strings.TrimSuffix(root.Text, "/") + "/" + anyPath + globBytes(name)})
+			folder := strings.TrimSuffix(root.Text, "/") + "/"
+			name := globBytes(name)
+			if rest := withoutStars(name); rest != name { // in the folder or below, hidden or not
+				paths = append(paths, Word{Text: folder + anyPath + rest})
+				if rest != "" && rest[0] != '.' && rest[0] < anyRune {
+					paths = append(paths, Word{Text: folder + "." + rest})
+				}
+				continue
+			}
+			paths = append(paths, Word{Text: folder + name}, Word{Text: folder + anyPath + "/" + name})
 		}
 	}
 	return paths
@@ -190,6 +211,14 @@ func globBytes(pattern string) string {
 	return b.String()
 }
 
+// withoutStars returns a name without the wildcards with which it begins.
+func withoutStars(name string) string {
+	for name != "" && name[0] == anyName {
+		name = name[1:]
+	}
+	return name
+}
+
 // fdCommand judges "fd PATTERN [PATH…] -x COMMAND…": what stands behind -x is the command.
 func fdCommand(c *call) {
 	c.shape = ""
@@ -203,18 +232,47 @@ func fdCommand(c *call) {
 					break
 				}
 			}
-			f := found{}
-			for _, w := range c.operands[min(1, len(c.operands)):] {
-				if !strings.HasPrefix(w.Text, "-") {
-					f.roots = append(f.roots, w)
-				}
-			}
-			filled := append([]Word{}, words...)
-			for j := range filled {
-				filled[j].Text = strings.ReplaceAll(filled[j].Text, "{}", "./"+anyPath)
-			}
-			c.startWords(filled...)
+			c.fdExec(words, i+1)
 			return
 		}
 	}
+}
+
+// fdExec judges a command that fd runs for what it finds, which stands behind its words if no {} says where.
+func (c *call) fdExec(command []Word, at int) {
+	if len(command) == 0 {
+		return
+	}
+	var f found
+	for i, w := range c.operands {
+		switch {
+		case c.places[i] >= at || strings.HasPrefix(w.Text, "-"):
+		case c.places[i] > 0 && i == 0:
+			if name := c.fdName(w.Text); !isOnlyUnknown(name) {
+				f.names = []string{name}
+			}
+		default:
+			f.roots = append(f.roots, w)
+		}
+	}
+	if f.roots == nil {
+		f.roots = []Word{{Text: "."}}
+	}
+	for _, w := range command {
+		if strings.Contains(w.Text, "{}") {
+			c.findExec(&f, append(command[:len(command):len(command)], Word{Text: ";"}))
+			return
+		}
+	}
+	c.findExec(&f, append(command[:len(command):len(command)], Word{Text: "{}"}, Word{Text: ";"}))
+}
+
+// fdName returns the names that the pattern of fd finds.
+func (c *call) fdName(pattern string) string {
+	for _, t := range c.tokens {
+		if t.kind == optionToken && (t.names == "g" || t.names == "glob") {
+			return globBytes(pattern)
+		}
+	}
+	return regexBytes(pattern, false)
 }

@@ -63,22 +63,22 @@ func gitFiles(name string) (program, bool) {
 	case "mv":
 		return program{options: "f|force k n|dry-run v|verbose sparse", operands: "m*w", more: intoFolder}, true
 	case "checkout":
-		return program{options: gitCheckoutOptions, operands: "w*"}, true
+		return program{options: gitCheckoutOptions, operands: "", more: gitCheckout}, true
 	case "restore":
-		return program{options: gitRestoreOptions, operands: "w*"}, true
+		return program{options: gitRestoreOptions, operands: "d*"}, true
 	case "clean":
 		return program{options: "d f|force i|interactive n|dry-run q|quiet e|exclude= x X", operands: "d*", more: gitCleans}, true
 	case "apply":
-		return program{options: gitApplyOptions, operands: "r*"}, true
+		return program{options: gitApplyOptions, operands: "r*", more: patchStdin}, true
 	case "am":
 		return program{options: gitAmOptions, operands: "r*"}, true
 	case "blame", "annotate":
 		return program{options: gitBlameOptions, operands: "g*"}, true
 	case "hash-object":
-		return program{options: "t= w stdin stdin-paths no-filters path= literally", operands: "r*"}, true
+		return program{options: "t= w stdin stdin-paths no-filters path= literally", operands: "r*", more: gitHashes}, true
 	case "update-index", "stash":
 		if name == "stash" {
-			return program{style: inherits, options: "", sub: gitStash, operands: "-*"}, true
+			return program{style: inherits, options: gitStashOptions, sub: gitStash, operands: "m*"}, true
 		}
 		return program{options: gitUpdateIndexOptions, operands: "r*"}, true
 	case "commit":
@@ -87,6 +87,10 @@ func gitFiles(name string) (program, bool) {
 		return program{options: gitGrepOptions, operands: "-g*", more: gitGrepPager}, true
 	case "sparse-checkout", "check-ignore", "check-attr", "ls-files", "ls-tree", "status":
 		return program{style: names, options: gitSparseCheckoutOptions}, true
+	case "interpret-trailers":
+		return program{options: "in-place^w where= if-exists= if-missing= trailer= trim-empty only-trailers", operands: "r*"}, true
+	case "merge-file":
+		return program{options: "L= p|stdout diff3 marker-size= q", operands: "brr"}, true
 	}
 	return program{}, false
 }
@@ -108,7 +112,7 @@ const gitRestoreOptions = "" +
 	"no-overlay pathspec-from-file=r pathspec-file-nul recurse-submodules=?"
 
 const gitApplyOptions = "" +
-	"p= C= directory= exclude= include= build-fake-ancestor=w whitespace= 3|3way R|reverse v|verbose check stat " +
+	"p= C= directory=w exclude= include=w build-fake-ancestor=w whitespace= 3|3way R|reverse v|verbose check stat " +
 	"numstat summary index cached N|intent-to-add unidiff-zero inaccurate-eof recount z apply reject q|quiet"
 
 const gitAmOptions = "" +
@@ -283,6 +287,14 @@ func gitRemote(name string) (program, bool) {
 		return program{options: gitRemoteOptions, style: names, more: gitRemoteURL}, true
 	case "config":
 		return program{options: gitConfigOptions, style: names, more: gitSetting}, true
+	case "for-each-repo":
+		return program{options: "config=", style: stops | names, more: gitEachRepo}, true
+	case "instaweb":
+		return program{options: "d|httpd=s b|browser=s p|port= m|module-path= l|local", style: names}, true
+	case "credential-store":
+		return program{options: "file=b", style: names}, true
+	case "commit-tree":
+		return program{options: "F=r m= p= S=?", style: names}, true
 	case "daemon", "http-backend", "upload-pack", "receive-pack", "upload-archive":
 		return program{options: "base-path=r export-all port= listen=", operands: "r*"}, true
 	case "send-email":
@@ -333,12 +345,12 @@ const gitSendEmailOptions = "" +
 func gitOther(name string) bool {
 	switch name {
 	case "switch", "describe", "rev-parse", "gc", "fsck", "prune", "repack", "count-objects", "maintenance",
-		"name-rev", "show-ref", "show-branch", "for-each-ref", "for-each-repo", "symbolic-ref", "update-ref",
-		"merge-base", "merge-tree", "merge-file", "mergetool", "rerere", "verify-commit", "verify-tag", "version",
-		"help", "var", "whatchanged", "cherry", "replace", "lfs", "flow", "gui", "citool", "gitk", "instaweb",
+		"name-rev", "show-ref", "show-branch", "for-each-ref", "symbolic-ref", "update-ref",
+		"merge-base", "merge-tree", "mergetool", "rerere", "verify-commit", "verify-tag", "version",
+		"help", "var", "whatchanged", "cherry", "replace", "lfs", "flow", "gui", "citool", "gitk",
 		"request-pull", "pack-objects", "pack-refs", "unpack-objects", "index-pack", "read-tree", "write-tree",
-		"commit-tree", "commit-graph", "multi-pack-index", "mktag", "mktree", "patch-id", "credential",
-		"credential-store", "credential-cache", "interpret-trailers", "mailinfo", "mailsplit", "checkout-index",
+		"commit-graph", "multi-pack-index", "mktag", "mktree", "patch-id", "credential",
+		"credential-cache", "mailinfo", "mailsplit", "checkout-index",
 		"check-ref-format", "check-mailmap", "column", "stripspace", "diagnose", "bugreport", "fast-export",
 		"fast-import", "svn", "p4", "cvsimport", "subtree", "scalar", "absorb", "town", "machete", "refs", "backfill",
 		"last-modified", "repo", "history", "verify-pack", "show-index", "get-tar-commit-id", "hook":
@@ -371,106 +383,11 @@ func stashOperands(name string) string {
 	return "" // save takes a message
 }
 
-// gitWorktree are the subcommands of worktree.
-func gitWorktree(name string) (string, program) {
-	switch name {
-	case "add":
-		return name, program{operands: "w-*"}
-	case "remove":
-		return name, program{operands: "d*"}
-	case "move":
-		return name, program{operands: "mw"}
-	case "list", "lock", "unlock", "prune", "repair":
-		return name, program{}
-	}
-	return "", program{}
-}
-
 // gitCached leaves the files alone where only the index changes.
 func gitCached(c *call) {
 	for _, t := range c.tokens {
 		if t.kind == optionToken && (t.names == "cached" || strings.HasPrefix(t.names, "n|")) {
 			c.shape, c.also = "", ""
 		}
-	}
-}
-
-// gitCleans judges "git clean -x" without operands, which deletes ignored files, too.
-func gitCleans(c *call) {
-	ignored, dry := false, false
-	for _, t := range c.tokens {
-		if t.kind == optionToken {
-			ignored = ignored || t.names == "x" || t.names == "X"
-			dry = dry || strings.HasPrefix(t.names, "n|")
-		}
-	}
-	switch {
-	case dry:
-		c.shape = ""
-	case ignored && len(c.operands) == 0:
-		c.use('d', Word{Text: "."})
-	}
-}
-
-// gitLogPatch judges the files whose content "git log -p" shows.
-func gitLogPatch(c *call) {
-	for _, t := range c.tokens {
-		if t.kind != optionToken {
-			continue
-		}
-		if t.names == "L" || t.names == "S" || t.names == "G" || strings.HasPrefix(t.names, "p|") {
-			c.shape = "g*"
-			if t.names == "L" {
-				_, path, _ := strings.Cut(strings.TrimPrefix(t.value.Text, ":"), ":")
-				c.use('r', Word{Text: path})
-			}
-		}
-	}
-}
-
-// gitGrepPager takes "git grep -O", without a value, for the usual pager.
-func gitGrepPager(c *call) {
-	if strings.HasPrefix(c.shape, "-") && len(c.operands) == 0 {
-		c.shape = ""
-	}
-}
-
-// gitBisect judges "git bisect run COMMAND…".
-func gitBisect(c *call) {
-	if len(c.operands) > 1 && c.operands[0].Text == "run" {
-		c.start(c.places[1])
-	}
-}
-
-// gitSubmodule judges "git submodule foreach [--recursive] COMMAND…", and what add clones.
-func gitSubmodule(c *call) {
-	if len(c.operands) < 2 {
-		return
-	}
-	switch c.operands[0].Text {
-	case "foreach":
-		i := 1
-		for i < len(c.operands) && strings.HasPrefix(c.operands[i].Text, "-") {
-			i++
-		}
-		c.textFrom(i)
-	case "add":
-		for i, w := range c.operands[1:] {
-			before := c.operands[i].Text
-			if !strings.HasPrefix(w.Text, "-") && before != "-b" && before != "--branch" && before != "--name" {
-				c.use('u', w)
-				if i+2 < len(c.operands) {
-					c.use('w', c.operands[i+2])
-				}
-				return
-			}
-		}
-	}
-}
-
-// gitRemoteURL judges the URL of "git remote add NAME URL".
-func gitRemoteURL(c *call) {
-	if len(c.operands) > 2 && (c.operands[0].Text == "add" || c.operands[0].Text == "set-url") {
-		c.use('u', c.operands[2])
 	}
 }

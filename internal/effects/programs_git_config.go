@@ -8,9 +8,12 @@ func gitConfig(c *call) {
 		if t.kind != optionToken || t.names != "c" && t.names != "c|config" && t.names != "config-env" {
 			continue
 		}
+		if isUnknown(t.value.Text) {
+			c.opaque = "a setting that is known only when it runs decides over what git runs"
+		}
 		name, value, set := strings.Cut(t.value.Text, "=")
 		if t.names == "config-env" {
-			if gitSettingUse(name) != '-' {
+			if _, alias := cutPrefixFold(name, "alias."); alias || gitSettingUse(name) != '-' {
 				c.opaque = "the environment decides over what git runs"
 			}
 			continue

@@ -27,7 +27,9 @@ func netPrograms(name string) (program, bool) {
 		return program{options: ncOptions, operands: "h-*"}, true
 	case "socat":
 		return program{style: names, more: socatAddresses}, true
-	case "telnet", "ping", "ping6", "traceroute", "tracepath", "mtr", "nmap", "ftp", "lftp", "dig", "host", "nslookup",
+	case "ftp", "lftp", "tnftp":
+		return program{options: netOptions(name), operands: "h-*", stdin: stdinQuery}, true
+	case "telnet", "ping", "ping6", "traceroute", "tracepath", "mtr", "nmap", "dig", "host", "nslookup",
 		"drill", "whois", "rsh", "rlogin", "ssh-copy-id", "ssh-keyscan":
 		return program{options: netOptions(name), operands: netOperands(name)}, true
 	}
@@ -165,7 +167,7 @@ func httpieItems(c *call) {
 			c.use('U', w)
 			continue
 		}
-		if at := strings.IndexByte(w.Text, '@'); at > 0 {
+		if at := strings.IndexByte(w.Text, '@'); at >= 0 {
 			c.use('r', Word{Text: w.Text[at+1:], Splits: w.Splits})
 		}
 	}

@@ -8,7 +8,7 @@ func packagePrograms(name string) (program, bool) {
 	case "npm":
 		return program{options: npmOptions, style: inherits | names, sub: npmSubcommand}, true
 	case "pnpm":
-		return program{options: npmOptions + pnpmOptions, style: inherits | names, sub: pnpmSubcommand}, true
+		return program{options: pnpmOptions + npmOptions, style: inherits | names, sub: pnpmSubcommand, more: pnpmBin}, true
 	case "yarn":
 		return program{options: yarnOptions, style: inherits | names, sub: yarnSubcommand}, true
 	case "yarnpkg":
@@ -34,7 +34,8 @@ func packagePrograms(name string) (program, bool) {
 	return program{}, false
 }
 
-const pnpmOptions = "dir=D F|filter= filter-prod= r|recursive aggregate-output w|workspace-root stream parallel"
+// pnpmOptions stand before those of npm, of which they have some in another sense.
+const pnpmOptions = "dir=D F|filter= filter-prod= r|recursive aggregate-output w|workspace-root stream parallel "
 
 const yarnOptions = "" +
 	"cwd=D top-level use-yarnrc=r cache-folder= modules-folder= registry=U network-timeout= mutex= silent|s verbose " +
@@ -120,6 +121,8 @@ const npmCommands = "" +
 func npmSubcommand(name string) (string, program) {
 	name = npmName(name)
 	switch name {
+	case "always", "true", "false": // the value of an option
+		return passedOver, program{options: npmOptions, style: inherits | names, sub: npmSubcommand}
 	case "":
 		return "", program{}
 	case "exec":
@@ -128,8 +131,39 @@ func npmSubcommand(name string) (string, program) {
 		return name, program{operands: "-x", style: stops}
 	case "publish", "pack":
 		return name, program{operands: "r"}
+	case "run", "test", "start", "restart", "stop":
+		return name, program{style: names, more: npmRun}
+	case "config", "set", "pkg":
+		return name, program{style: names, more: npmSetting}
 	}
 	return name, program{style: names}
+}
+
+// npmRun judges "npm run env -- COMMAND…", and the words that are given to a script.
+func npmRun(c *call) {
+	if len(c.operands) > 0 && c.operands[0].Text == "env" && c.dashes > 0 && c.dashes+1 < len(c.words) {
+		c.start(c.dashes + 1)
+		return
+	}
+	behindDashes(c)
+}
+
+// npmSetting judges "npm config set NAME VALUE" and "npm pkg set scripts.NAME=TEXT": what is set runs later.
+func npmSetting(c *call) {
+	words := c.operands
+	if len(words) > 0 && words[0].Text == "set" {
+		words = words[1:]
+	}
+	for i, w := range words {
+		name, value, found := strings.Cut(w.Text, "=")
+		if !found && i+1 < len(words) {
+			value = words[i+1].Text
+		}
+		switch {
+		case strings.HasPrefix(name, "scripts.") && found, name == "script-shell", name == "shell", name == "editor", name == "git":
+			c.use('s', Word{Text: value, Splits: w.Splits})
+		}
+	}
 }
 
 // npmAliases are other names of the commands of npm 11, the usual name of each first.
@@ -140,6 +174,9 @@ const npmAliases = "install|i|in|ins|inst|insta|instal|isnt|isnta|isntal|isntall
 
 // npmName returns the usual name of a command of npm, or "". Any beginning that only one has will do.
 func npmName(name string) string {
+	if name == "always" || name == "true" || name == "false" {
+		return name
+	}
 	if name == "" || strings.ContainsAny(name, " |") || hasUnknown(name) {
 		return ""
 	}
@@ -156,6 +193,13 @@ func npmName(name string) string {
 	}
 	usual, _, _ := strings.Cut(npmCommands[i+1:], " ")
 	return usual
+}
+
+// pnpmBin judges "pnpm NAME WORDS…", which runs a script or a program of that name.
+func pnpmBin(c *call) {
+	if len(c.places) > 0 {
+		c.startWords(c.words[c.places[0]:]...)
+	}
 }
 
 // pnpmSubcommand is what is known of a subcommand of pnpm.
@@ -175,8 +219,10 @@ func pnpmSubcommand(name string) (string, program) {
 		name = "test"
 	}
 	switch name {
+	case "run", "test", "start":
+		return name, program{style: names, more: npmRun}
 	case "add", "install", "update", "remove", "link", "unlink", "import", "rebuild", "prune", "fetch", "patch",
-		"audit", "list", "ls", "outdated", "why", "run", "test", "start", "publish", "pack", "store", "env", "setup",
+		"audit", "list", "ls", "outdated", "why", "publish", "pack", "store", "env", "setup",
 		"init", "deploy", "doctor", "config", "root", "bin", "create", "licenses", "server", "cache", "login",
 		"logout", "whoami", "view", "info", "version", "dedupe", "approve-builds":
 		return name, program{style: names}

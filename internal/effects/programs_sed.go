@@ -5,8 +5,12 @@ import "strings"
 // sedScripts judges the scripts that sed is given.
 func sedScripts(c *call) {
 	for _, t := range c.tokens {
-		if t.kind == optionToken && strings.HasPrefix(t.names, "e|") {
+		switch {
+		case t.kind != optionToken:
+		case strings.HasPrefix(t.names, "e|"):
 			c.sedScript(t.value)
+		case strings.HasPrefix(t.names, "f|"):
+			c.scripts = append(c.scripts, t.value)
 		}
 	}
 	if strings.HasPrefix(c.shape, "-") && len(c.operands) > 0 {

@@ -36,9 +36,24 @@ func parallelCommand(c *call) {
 			}
 		}
 		c.startWords(append(append([]Word{}, command...), plain...)...)
+	case len(arguments) > 0:
+		for _, w := range arguments {
+			if !strings.HasPrefix(w.Text, ":::") {
+				c.shell = append(c.shell, withArgument(command[0], w))
+			}
+		}
 	default:
 		c.shell = append(c.shell, joinWords(command))
 	}
+}
+
+// withArgument returns a text for a shell with an argument in place of {}, or behind it.
+func withArgument(text, argument Word) Word {
+	splits := text.Splits || argument.Splits
+	if strings.Contains(text.Text, "{}") {
+		return Word{Text: strings.ReplaceAll(text.Text, "{}", argument.Text), Splits: splits}
+	}
+	return Word{Text: text.Text + " " + argument.Text, Splits: splits}
 }
 
 // suUser judges "su [USER]", which is a shell, unless it is given a command.

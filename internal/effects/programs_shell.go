@@ -6,7 +6,7 @@ import "strings"
 func shellPrograms(name string) (program, bool) {
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "oksh", "posh",
-		"nu", "xonsh", "elvish", "rc", "es":
+		"nu", "xonsh", "elvish", "rc", "es", "osh", "ysh", "brush":
 		return program{options: shOptions, operands: "ra*", style: stops, more: shellCode}, true
 	case "eval":
 		return program{style: stops, more: evalText}, true
@@ -27,39 +27,52 @@ func shellPrograms(name string) (program, bool) {
 	case "complete", "compgen":
 		return program{options: completeOptions, style: names}, true
 	case "bind":
-		return program{options: "x=s f=r m= q= u= r= l p P s S v V X", style: names}, true
+		return program{options: "x=c f=r m= q= u= r= l p P s S v V X", style: names}, true
 	case "history":
 		return program{options: "a:w n:r r:r w:w c d= p s", operands: ""}, true
 	case "fc":
 		return program{options: "e=s l n r s", style: names}, true
 	case "enable":
-		return program{options: "f=r a d n p s", style: names}, true
+		return program{options: "f=E a d n p s", style: names}, true
 	}
 	return program{}, false
 }
 
 const shOptions = "" +
 	"rcfile|init-file=r o= O= c s i l|login r e u x v n p noprofile norc posix verbose restricted dump-strings " +
-	"init-command=s C=s"
+	"init-command=s C=s command=s"
 
 const completeOptions = "C=s F= A= G= W= P= S= X= o= a b c d e f g j k s u v p r D E I"
 
 // shellCode judges what a shell runs: the text behind -c, a script, or its standard input.
 func shellCode(c *call) {
-	code, stdin := false, false
+	code, stdin, checks := false, false, false
+	at := 0 // the operand that is the text
 	for _, t := range c.tokens {
-		if t.kind == optionToken {
-			code = code || t.names == "c" || c.program == "nu" && t.names == "commands"
-			stdin = stdin || t.names == "s"
+		if t.kind != optionToken {
+			continue
 		}
+		glued := t.names == "o" && t.valued && t.end == t.at+1 && t.short // bash -oc pipefail CODE
+		if glued {
+			at = 1
+		}
+		code = code || t.names == "c" || c.program == "nu" && t.names == "commands" || glued && strings.Contains(t.value.Text, "c")
+		stdin = stdin || t.names == "s"
+		checks = checks || t.names == "n" && isShell(c.program) || t.names == "o" && t.value.Text == "noexec"
 	}
 	switch {
-	case code && len(c.operands) > 0: // -c takes no argument of its own: bash -c -x CODE
-		c.use('s', c.operands[0])
+	case checks:
+	case code && len(c.operands) > at: // -c takes no argument of its own: bash -c -x CODE
+		c.use('s', c.operands[at])
 		c.shape = ""
 	case code:
-	case stdin || len(c.operands) == 0 || isStdin(c.operands[0].Text):
-		c.stdin, c.shape = stdinShell, ""
+	case len(c.operands) == 0 || isStdin(c.operands[0].Text):
+		c.stdinCode(stdinShell)
+	case stdin:
+		c.stdin, c.shape = stdinShell, "a*"
+		c.passed = c.words[c.places[0]:]
+	default:
+		c.scripts = append(c.scripts, c.operands[0])
 	}
 	if strings.HasPrefix(c.program, "bash") || c.program == "sh" {
 		for i := 1; i < len(c.words)-1; i++ { // bash +O extglob -c CODE: a plus begins an option, too
@@ -88,7 +101,9 @@ func evalText(c *call) {
 
 func sourcedFile(c *call) {
 	if len(c.operands) > 0 && isStdin(c.operands[0].Text) {
-		c.stdin, c.shape = stdinShell, ""
+		c.stdinCode(stdinShell)
+	} else if len(c.operands) > 0 {
+		c.scripts = append(c.scripts, c.operands[0])
 	}
 }
 

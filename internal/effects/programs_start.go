@@ -18,8 +18,8 @@ func starterPrograms(name string) (program, bool) {
 	case "nohup", "chronic", "setsid", "builtin", "winpty", "ts", "noglob", "nocorrect", "cached-nix-shell",
 		"caffeinate", "proxychains", "proxychains4", "torsocks", "torify", "systemd-inhibit", "dbus-run-session",
 		"fakeroot", "eatmydata", "cgexec", "firejail", "softlimit", "daemonize", "catchsegv", "linux32", "linux64",
-		"setarch", "unbuffer", "dtruss", "ifne", "sem":
-		return program{options: starterOptions(name), operands: "x", style: stops}, true
+		"setarch", "unbuffer", "dtruss", "ifne", "sem", "tsp", "nq", "dbus-launch", "flatpak-spawn":
+		return program{options: starterOptions(name), operands: "x", style: stops, more: archWord}, true
 	case "nice", "ionice", "stdbuf", "time", "chrt", "taskset", "strace", "ltrace", "perf", "valgrind", "catatonit",
 		"tini", "dumb-init", "uftrace", "rr", "unshare", "nsenter", "xvfb-run", "cpulimit", "prlimit", "gtime",
 		"retry", "numactl", "systemd-run", "cpuset", "heaptrack", "dotenv", "aws-vault", "op", "chamber", "doppler",

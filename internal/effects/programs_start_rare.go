@@ -5,14 +5,33 @@ import "strings"
 // rareStarters are those that start the command which their words name, and that are met less often.
 func rareStarters(name string) (program, bool) {
 	switch name {
-	case "pkexec", "run0", "sg", "gsudo", "please", "calife":
+	case "sg":
+		return program{options: "c|command=s", operands: "-s"}, true
+	case "pkexec", "run0", "gsudo", "please", "calife":
 		return program{options: pkexecOptions, operands: rareOperands(name), style: stops}, true
-	case "with-contenv", "corepack", "rlwrap", "cross-env", "dotenvx", "env-cmd", "s6-setuidgid", "aa-exec",
+	case "with-contenv", "rlwrap", "cross-env", "dotenvx", "env-cmd", "s6-setuidgid", "aa-exec",
 		"sandbox-exec", "nocache", "faketime", "runcon", "dockerize", "pseudo", "proot", "arch", "sshpass", "xtrace",
 		"stdoutisatty", "script-exec", "spin", "ccache", "sccache", "distcc", "bear", "intercept-build", "scan-build",
-		"tsocks", "trickle", "nohang", "chrootuid", "start-stop-daemon", "daemon", "exec-wrapper", "timelimit",
-		"expect-lite", "gnome-terminal", "xterm", "konsole", "alacritty", "kitty", "wezterm", "at-spi", "devenv":
+		"tsocks", "trickle", "nohang", "chrootuid", "daemon", "exec-wrapper", "timelimit",
+		"expect-lite", "gnome-terminal", "xterm", "konsole", "alacritty", "kitty", "at-spi", "devenv":
 		return program{options: rareOptions(name), operands: rareOperands(name), style: rareStyle(name)}, true
+	case "wezterm", "zellij", "flatpak", "foreman", "honcho", "devcontainer":
+		return program{options: "cwd=D command= workspace-folder= f=r e=r container-id= config=r", style: names | dashed, more: ranBy}, true
+	case "start-stop-daemon":
+		return program{options: startStopDaemonOptions, style: names, more: daemonStarted}, true
+	case "corepack":
+		return program{operands: "x", style: stops, more: packageRunner}, true
+	case "adb":
+		return program{options: "s= t= H= P= L= d e a", style: names | stops, more: adbShell}, true
+	case "pssh", "parallel-ssh", "pdsh", "clush":
+		return program{options: "h|hosts=r H|host=h w=h l|user= p|par= o|outdir=w e|errdir=w t|timeout= x= X= O= A i P v b a g=",
+			operands: "s*", style: stops}, true
+	case "execlineb":
+		return program{options: "c=s s= S= P p W", operands: "ra*", style: stops}, true
+	case "fzf", "sk":
+		return program{options: fzfOptions, style: names}, true
+	case "ld.so":
+		return program{options: "library-path= preload=E audit=E argv0= inhibit-rpath= list:-* verify:-*", operands: "x", style: stops}, true
 	case "bwrap":
 		return program{more: bubblewrap, style: names}, true
 	case "capsh":
@@ -56,11 +75,9 @@ func rareOptions(name string) string {
 		return "wait= timeout= template= stdout= stderr= env="
 	case "rlwrap":
 		return rlwrapOptions
-	case "start-stop-daemon":
-		return startStopDaemonOptions
 	case "dotenvx", "env-cmd":
 		return "f|env-file|file=r e|environments="
-	case "gnome-terminal", "xterm", "konsole", "alacritty", "kitty", "wezterm":
+	case "gnome-terminal", "xterm", "konsole", "alacritty", "kitty":
 		return "T|title= working-directory=D e:x geometry= x:x"
 	}
 	return "u= g= n= t= p= o=w c= s="
@@ -68,14 +85,12 @@ func rareOptions(name string) string {
 
 const rlwrapOptions = "f=r H=w b= c D= e= g= l=w m= M= n O= o= P= p= q= r s= S= t= w= z=s"
 
-const startStopDaemonOptions = "x|exec=s a|startas=s p|pidfile= u|user= n|name= c|chuid= d|chdir=D g|group= K S b m v"
+const startStopDaemonOptions = "x|exec= a|startas= start stop test p|pidfile= u|user= n|name= c|chuid= d|chdir=D g|group= K S b m v"
 
 func rareOperands(name string) string {
 	switch name {
 	case "faketime", "runcon", "s6-setuidgid", "timelimit":
 		return "-x"
-	case "sg":
-		return "-s"
 	}
 	return "x"
 }
@@ -132,6 +147,9 @@ func rareExec(c *call) {
 	switch c.operands[0].Text {
 	case "exec", "shell", "ssh", "run":
 		c.start(c.places[2])
+		if c.program == "toolbox" {
+			c.start(c.places[1])
+		}
 	}
 }
 

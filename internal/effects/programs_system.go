@@ -10,14 +10,16 @@ func systemPrograms(name string) (program, bool) {
 	case "zip":
 		return program{options: zipOptions, operands: "wr*", more: zipTest}, true
 	case "unzip":
-		return program{options: unzipOptions, operands: "r-*", more: unzipHere}, true
+		return program{options: unzipOptions, operands: "rw*", more: unzipHere}, true
 	case "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress",
 		"brotli", "pigz", "pbzip2":
 		return program{options: gzipOptions, operands: "b*"}, true
 	case "7z", "7za", "7zz", "rar", "unrar":
 		return program{operands: "-br*", style: oneDash, more: sevenZip}, true
-	case "cpio", "pax":
-		return program{options: cpioOptions, operands: "r*", stdin: stdinData}, true
+	case "cpio":
+		return program{options: cpioOptions, operands: "w", stdin: stdinNames, more: copiesOut}, true
+	case "pax":
+		return program{options: "f=b w r x= s= o= p= a d i k l n t u v c H L P X z", operands: "r*", more: paxFiles}, true
 	case "ar", "ranlib", "strip", "nm", "objdump", "readelf", "objcopy", "ldd", "size", "addr2line", "c++filt":
 		if name == "ar" {
 			return program{operands: "-br*"}, true
@@ -71,7 +73,7 @@ const gzipOptions = "" +
 	"c|stdout|to-stdout:r* t|test:r* l|list:r* o=w S|suffix= k|keep d|decompress f|force q v n r^d 1 2 3 4 5 6 7 8 9 " +
 	"T|threads= D=r rm M="
 
-const cpioOptions = "F=b D|directory=D O=w I=r o i p d m v H= E=r R= f= s= w= r= a"
+const cpioOptions = "F=b D|directory=D O=w I=r o|create i|extract p|pass-through d m v H= E=r R= f= s= w= r= a t l u 0"
 
 const gpgOptions = "" +
 	"o|output=w r|recipient= u|local-user= R|recipients-file=r i|identity=r homedir=r passphrase= passphrase-file=r " +
@@ -96,7 +98,7 @@ const tarOptions = "" +
 	"a|auto-compress j|bzip2 J|xz z|gzip|gunzip Z|compress lzma lzop zstd v|verbose w|interactive k|keep-old-files " +
 	"O|to-stdout p|preserve-permissions P|absolute-names h|dereference m|touch o M n S|sparse W|verify i|ignore-zeros " +
 	"l|check-links R remove-files U|unlink-first overwrite no-recursion recursion wildcards anchored totals " +
-	"one-file-system same-owner no-same-owner numeric-owner exclude-vcs exclude-caches force-local"
+	"one-file-system one-top-level=?w same-owner no-same-owner numeric-owner exclude-vcs exclude-caches force-local"
 
 // tarArchive judges tar: the old way of writing its options, too, and -C, which holds for what follows.
 func tarArchive(c *call) {
@@ -173,6 +175,12 @@ func (c *call) tarOption(t token, mode byte, dir *Word) {
 		c.use(use, t.value)
 	case "C":
 		*dir = inFolder(*dir, t.value)
+	case "T":
+		if isStdin(t.value.Text) && mode != 'x' && mode != 't' {
+			c.stdin = stdinNames
+		}
+	case "one-top-level":
+		c.use('w', t.value)
 	case "checkpoint-action":
 		if command, found := strings.CutPrefix(t.value.Text, "exec="); found {
 			c.use('s', Word{Text: command, Splits: t.value.Splits})
@@ -214,11 +222,12 @@ func zipTest(c *call) {
 
 // unzipHere judges where unzip writes if no option says it.
 func unzipHere(c *call) {
-	if c.shape != "r-*" || len(c.operands) == 0 {
+	if c.shape != "rw*" || len(c.operands) == 0 {
 		return
 	}
 	for _, t := range c.tokens {
 		if t.kind == optionToken && (t.names == "d" || strings.IndexByte("ltvZpc", t.names[0]) >= 0) {
+			c.shape = "r-*"
 			return
 		}
 	}
@@ -294,6 +303,8 @@ func ghAction(name string) (string, program) {
 			p.operands = "-r*"
 		case "create":
 			p.more = ghFiles
+		case "set":
+			p.options = "f|env-file=r b|body= e|env= o|org= r|repos= u|user a|app= v|visibility= no-store no-repos-selected"
 		case "ssh":
 			p.style |= dashed
 		}
@@ -343,7 +354,7 @@ func cloudClient(name string) program {
 const cloudclientOptions = "" +
 	"profile= region= endpoint-url=U output|o= query= project= account= zone= location= resource-group|g= name|n= " +
 	"subscription= configuration= format= filter= ca-bundle=r cli-input-json=@ cli-input-yaml=@ template-file=r " +
-	"template-body=@ body=@ file=r policy-document=@ secret-string= value= parameters= cli-connect-timeout= " +
+	"template-body=@ body=@ file|data-file|f|from-file|data=r policy-document=@ secret-string= value= parameters= cli-connect-timeout= " +
 	"cli-read-timeout= c|config=r exclude= include= acl= impersonate-service-account= quiet verbosity= key-file=r " +
 	"command=s scripts=s payload=@ zip-file=@ user-data=@"
 
@@ -352,6 +363,13 @@ func cloudCopy(c *call) {
 	words := c.operands
 	for len(words) > 0 {
 		switch words[0].Text {
+		case "put":
+			for _, w := range words[1:] {
+				if !strings.Contains(w.Text, "://") {
+					c.use('r', w)
+				}
+			}
+			return
 		case "s3", "storage", "-m":
 			words = words[1:]
 			continue

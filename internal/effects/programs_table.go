@@ -33,6 +33,9 @@ func tableName(name string) string {
 	case "lua-", "python-", "pip-", "ruby-":
 		return strings.TrimSuffix(base, "-")
 	}
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || strings.HasPrefix(name, "ld.so") {
+		return "ld.so"
+	}
 	switch name {
 	case "gcp", "gmv", "grm", "gln", "gtouch", "gmkdir", "gcat", "ghead", "gtail", "gsed", "gtar", "gfind", "gxargs",
 		"gmake", "gtee", "gdd", "gsort", "ginstall", "gchmod", "gchown", "gtruncate", "gshred", "gtimeout", "genv",
@@ -66,7 +69,7 @@ func quietPrograms(name string) (program, bool) {
 		"pathchk", "numfmt", "cls", "title", "rem", "ver", "say", "nvidia-smi", "lscpu", "lspci", "lsusb", "dmesg",
 		"vmstat", "iostat", "loginctl", "hostnamectl", "timedatectl", "localectl", "ipcs", "arping", "ifconfig",
 		"route", "netstat", "ss", "rustup", "nvm", "pyenv", "rbenv", "asdf", "sdk", "jenv", "conda", "mamba",
-		"aptitude", "snap", "flatpak", "yum", "dnf", "zypper", "pacman", "yay", "apk", "brew", "port", "choco",
+		"aptitude", "snap", "yum", "dnf", "zypper", "pacman", "yay", "apk", "brew", "port", "choco",
 		"scoop", "winget", "dpkg-query", "service", "launchctl", "initctl", "rc-service", "update-rc.d", "chkconfig",
 		"shutdown", "reboot", "halt", "poweroff", "mkpasswd", "useradd", "usermod", "userdel", "groupadd", "groupdel",
 		"passwd", "chsh", "adduser", "deluser", "gpasswd", "modprobe", "rmmod", "lsmod", "sysctl", "swapon", "swapoff",

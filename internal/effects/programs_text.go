@@ -1,7 +1,5 @@
 package effects
 
-import "strings"
-
 // textPrograms are those that read texts and print them.
 func textPrograms(name string) (program, bool) {
 	switch name {
@@ -40,7 +38,9 @@ func textPrograms(name string) (program, bool) {
 	case "diff", "diff3", "sdiff", "delta", "icdiff", "difft":
 		return program{options: diffOptions, operands: "r*"}, true
 	case "patch":
-		return program{options: patchOptions, operands: "br"}, true
+		return program{options: patchOptions, operands: "br", more: patchInput}, true
+	case "apply_patch", "applypatch":
+		return program{operands: "", style: names, stdin: stdinPatch}, true
 	case "sed":
 		return program{options: sedOptions, operands: "-r*", more: sedScripts}, true
 	case "awk":
@@ -144,15 +144,15 @@ const pandocOptions = "" +
 func searchPrograms(name string) (program, bool) {
 	switch name {
 	case "grep", "egrep", "fgrep", "zgrep", "zegrep", "zfgrep", "bzgrep", "xzgrep", "ugrep", "pcregrep", "pcre2grep":
-		return program{options: grepSearchprogramsOptions, operands: "-r*", more: searchesHere}, true
+		return program{options: grepSearchprogramsOptions, operands: "-r*", more: searchesFor}, true
 	case "rg":
-		return program{options: rgOptions, operands: "-r*", more: searchesHere}, true
+		return program{options: rgOptions, operands: "-r*", more: searchesFor}, true
 	case "ag", "ack", "pt", "sift":
-		return program{options: agOptions, operands: "-r*"}, true
+		return program{options: agOptions, operands: "-r*", more: searchesFor}, true
 	case "jq", "gojq", "jaq":
 		return program{options: jqOptions, operands: "-r*", more: jqFiles}, true
 	case "yq":
-		return program{options: yqOptions, operands: "-r*"}, true
+		return program{options: yqOptions, operands: "-r*", more: yqLoads}, true
 	case "fd", "fdfind":
 		return program{options: fdOptions, operands: "", more: fdCommand}, true
 	}
@@ -195,20 +195,6 @@ const fdOptions = "" +
 	"changed-within= changed-before= o|owner= c|color= j|threads= max-results= base-directory=D path-separator= " +
 	"search-path= and= format= ignore-file=r H|hidden I|no-ignore s i g|glob F a|absolute-path l|list-details " +
 	"L|follow p|full-path 0|print0 q 1 u"
-
-// searchesHere judges a search that names no files but goes through all that is below.
-func searchesHere(c *call) {
-	if first, _, _ := strings.Cut(c.shape, "r"); len(c.operands) > len(first) {
-		return
-	}
-	recursive := c.program == "rg"
-	for _, t := range c.tokens {
-		recursive = recursive || t.kind == optionToken && (t.names == "r|recursive" || t.names == "R|dereference-recursive")
-	}
-	if recursive && c.shape != "" {
-		c.use('r', Word{Text: "."})
-	}
-}
 
 // jqFiles judges what jq reads: its first operand is a program, --slurpfile NAME FILE takes two words, and what stands
 // behind --args is data.

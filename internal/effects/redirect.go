@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"maps"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -73,7 +74,14 @@ func isQuoted(word *syntax.Word) bool {
 func (s *shell) give(r *syntax.Redirect, in *stream) {
 	if r.N == nil || r.N.Value == "0" {
 		s.input = in
+		return
 	}
+	descriptors := maps.Clone(s.descriptors)
+	if descriptors == nil {
+		descriptors = map[string]*stream{}
+	}
+	descriptors[r.N.Value] = in
+	s.descriptors = descriptors
 }
 
 // redirectTo adds the effects of one redirection to what its word expands to.
@@ -86,6 +94,9 @@ func (s *shell) redirectTo(r *syntax.Redirect, to string) {
 		reads = true
 	case syntax.DplIn:
 		if isDescriptor(to) {
+			if in := s.descriptors[to]; in != nil {
+				s.give(r, in)
+			}
 			return
 		}
 		reads, writes = true, false
@@ -97,13 +108,16 @@ func (s *shell) redirectTo(r *syntax.Redirect, to string) {
 	if reads {
 		in := s.substitution(to)
 		if in == nil {
+			in = s.descriptor(to)
+		}
+		if in == nil {
 			in = unknownStream()
 			in.script = true
 		}
 		switch {
 		case isStdin(to): // what comes in anyway
 			in = s.input
-		case isStandard(to) && !strings.HasPrefix(to, filePrefix):
+		case isStandard(to) && !strings.HasPrefix(to, filePrefix) && s.descriptor(to) == nil:
 			in = &stream{}
 		}
 		s.give(r, in)
@@ -116,6 +130,19 @@ func (s *shell) redirectTo(r *syntax.Redirect, to string) {
 		return
 	}
 	s.uses(to, -1, operand{read: reads, write: writes}, s.folders.here())
+}
+
+// descriptor returns what is known of a file that is named as a descriptor: /dev/fd/3.
+func (s *shell) descriptor(path string) *stream {
+	if s.descriptors == nil {
+		return nil
+	}
+	for _, folder := range [...]string{"/dev/fd/", "/proc/self/fd/"} {
+		if number, found := strings.CutPrefix(path, folder); found {
+			return s.descriptors[number]
+		}
+	}
+	return nil
 }
 
 // isDescriptor reports whether the word behind >& is no file.
@@ -162,7 +189,14 @@ func (s *shell) uses(path string, by int, o operand, from []string) {
 	if isStandard(path) {
 		return
 	}
-	resolved := s.resolve(plainText(path), from)
+	path = plainText(path)
+	if len(s.effects) >= fewEffects {
+		use := operand{read: o.read, write: o.write, deep: o.deep}
+		if _, stands := s.stood(effectKey{use, by, path, strings.Join(from, "\x00")}); stands {
+			return
+		}
+	}
+	resolved := s.resolve(path, from)
 	if o.read {
 		s.effects = append(s.effects, Effect{Kind: Read, By: by, Path: resolved})
 	}

@@ -2,6 +2,7 @@ package effects
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
@@ -50,7 +51,7 @@ func (r *resolver) add(spelling string) {
 	if !isNative(spelling) {
 		return
 	}
-	if spelling == literal && r.disk.isPlain(literal) { // nothing more to say
+	if spelling == literal && r.disk.isPlain([]byte(literal)) { // nothing more to say
 		return
 	}
 	real := r.follow(spelling)
@@ -96,13 +97,12 @@ func (r *resolver) follow(path string) (real string) {
 
 // isPlain reports whether a clean native path leads through no link and is none, as far as is known without following
 // it: most paths of a call stand beside others.
-func (d *disk) isPlain(path string) bool {
-	slash := strings.LastIndexByte(path, '/')
-	if slash <= 0 || !d.plain[path[:slash]] || hasUnknown(path[slash:]) {
+func (d *disk) isPlain(path []byte) bool {
+	slash := bytes.LastIndexByte(path, '/')
+	if slash <= 0 || !d.plain[string(path[:slash])] || slices.ContainsFunc(path[slash:], func(b byte) bool { return b >= anyRune }) {
 		return false
 	}
-	d.path = append(d.path[:0], path...)
-	found, looked := d.at(d.path)
+	found, looked := d.at(path)
 	return looked && found.kind != entryLink
 }
 

@@ -18,47 +18,53 @@ func (p *RunPattern) mentionedIn(c *Command) bool {
 		return false
 	}
 	q := p.parts(word)
-	variables := false
+	variables, unsure := false, false
 	for ; at >= 0; at = nextWord(c.Code, word, at+1) {
-		switch q.follow(word, c.Code, at+len(word)) {
-		case Yes:
+		m, operand := q.follow(word, c.Code, at+len(word))
+		switch {
+		case m == Yes:
 			return true
-		case Maybe:
+		case m == Maybe:
 			variables = true
+		case operand:
+			unsure = true
 		}
 	}
-	return variables && q.scattered(c.Code)
+	return variables && q.scattered(c.Code) || unsure && q.hasScattered(c.Code)
 }
 
 // follow says whether the parts stand in the code from a place on: Maybe where a variable stands there, so that the
-// words may be anywhere.
-func (q *parts) follow(program, code string, at int) Match {
-	operand := q.firstOperand()
-	if operand == "" && len(q.options) == 0 {
-		return Yes
+// words may be anywhere. Operand says that the subcommand, or the first literal operand, is there.
+func (q *parts) follow(program, code string, at int) (m Match, operand bool) {
+	first := q.firstOperand()
+	if first == "" && len(q.options) == 0 {
+		return Yes, false
 	}
+	operand = first == ""
 	var found codeOptions
 	words := codeWords{code: code, at: at}
 	for n := range maxCodeWords {
 		w, kind := words.next()
 		switch {
 		case kind == codeEnd:
-			return No
+			return No, operand && first != ""
+		case kind == codeVariable && operand && first != "": // it may be the option
+			return Yes, operand
 		case kind == codeVariable:
-			return Maybe
+			return Maybe, operand
 		case len(w) > 1 && w[0] == '-':
 			found.add(w)
-			if operand == "" && q.hasOptions(&found) {
-				return Yes
-			}
-		case operand == "": // rm x -rf
-		case matchGlob(operand, usualSub(program, w)) == Yes:
-			return Yes
+		case operand: // rm x -rf
+		case matchGlob(first, usualSub(program, w)) == Yes:
+			operand = true
 		case n == 0 || !words.behindOption: // but git -C DIR push
-			return No
+			return No, operand && first != ""
+		}
+		if operand && q.hasOptions(&found) {
+			return Yes, operand
 		}
 	}
-	return No
+	return No, operand && first != ""
 }
 
 // codeOptions are the options that were found in code.
@@ -133,6 +139,11 @@ func (q *parts) scattered(code string) bool {
 	if operand := q.firstOperand(); operand != "" {
 		return nextWord(code, strings.Trim(operand, "*"), 0) >= 0
 	}
+	return q.hasScattered(code)
+}
+
+// hasScattered reports whether the options stand anywhere in the code.
+func (q *parts) hasScattered(code string) bool {
 	var found codeOptions
 	for i := 0; i+1 < len(code) && len(found.letters)+len(found.longs) < maxScattered; i++ {
 		if code[i] != '-' || i > 0 && strings.IndexByte(" \t\"'`,[(=", code[i-1]) < 0 {
@@ -242,6 +253,9 @@ func canRun(program, code string) bool {
 	ways := ""
 	switch tableName(program) {
 	case "python", "ipython", "pypy", "bpython", "jython":
+		if tableName(program) == "ipython" && strings.Contains(code, "!") {
+			return true
+		}
 		ways = "system popen Popen subprocess exec spawn pty. run( call( check_ shell eval getattr __import __builtin " +
 			"__globals importlib ctypes compile( fork pexpect plumbum fabric invoke sarge from\tsh\t"
 	case "node", "deno", "bun", "tsx", "ts-node", "zx":
@@ -256,6 +270,12 @@ func canRun(program, code string) bool {
 		ways = "execute popen load dofile ffi"
 	case "rscript", "r", "littler":
 		ways = "system shell eval pipe( source("
+	case "julia":
+		ways = "run( ` pipeline( open( Cmd ccall eval("
+	case "osascript":
+		ways = "shell script NSTask ObjC doShell Terminal iTerm keystroke"
+	case "mongosh", "mongo":
+		ways = "exec spawn child_ fork( runProgram shell eval require( load( import("
 	case "psql", "mysql", "mariadb":
 		ways = "\\! program PROGRAM Program system sys_ |"
 	case "sqlite3", "sqlite", "duckdb":

@@ -17,15 +17,13 @@ func (p *RunPattern) Match(c *Command) Match {
 
 // matchWords matches the words of a command.
 func (p *RunPattern) matchWords(c *Command) Match {
-	if !p.isProgram(c.Program()) {
-		return No
-	}
-	if len(p.words) == 1 {
-		return Yes
+	is := p.isProgram(c.Program())
+	if is == No || len(p.words) == 1 {
+		return is
 	}
 	q := p.parts(c.Program())
 	r := c.reading()
-	m := q.matchOptions(tableName(c.Program()), r)
+	m := min(is, q.matchOptions(tableName(c.Program()), r))
 	if m == No {
 		return No
 	}
@@ -42,12 +40,15 @@ func (c *Command) reading() *reading {
 	return c.read
 }
 
-// isProgram reports whether a program, by its key, is the pattern's.
-func (p *RunPattern) isProgram(key string) bool {
-	if p.program != "" {
-		return p.program == key
+// isProgram says whether a program, by its key, is the pattern's.
+func (p *RunPattern) isProgram(key string) Match {
+	switch {
+	case p.program == key && key != "":
+		return Yes
+	case key == "" || p.program != "" && !hasUnknown(key):
+		return No
 	}
-	return key != "" && matchGlob(programKey(p.name), key) == Yes
+	return matchGlob(programKey(p.name), key)
 }
 
 // matchOptions says whether a command has the options of the pattern.

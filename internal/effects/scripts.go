@@ -31,7 +31,11 @@ func (s *shell) write(path string, said *stream, adds bool) {
 
 // file returns what is known of a file's text: of a process substitution, or of a file that was written further up.
 func (s *shell) file(path string) *stream {
-	if in := s.substitution(path); in != nil || s.scripts == nil || path == "" {
+	in := s.substitution(path)
+	if in == nil {
+		in = s.descriptor(path)
+	}
+	if in != nil || s.scripts == nil || path == "" {
 		return in
 	}
 	for _, key := range s.in(s.folders.here(), path) {
@@ -42,9 +46,10 @@ func (s *shell) file(path string) *stream {
 	return nil
 }
 
-// runsScript judges a script whose text is known and which a command runs.
+// runsScript judges a script that a command runs, as far as its text is known.
 func (s *shell) runsScript(program string, words []Word, does *invocation) (done bool) {
-	if len(s.files) == 0 && s.scripts == nil {
+	s.namesScript(words, does)
+	if len(s.files) == 0 && s.scripts == nil && s.descriptors == nil {
 		return false
 	}
 	if strings.Contains(words[0].Text, "/") {
@@ -53,10 +58,10 @@ func (s *shell) runsScript(program string, words []Word, does *invocation) (done
 			return true
 		}
 	}
-	if len(does.operands) == 0 || len(does.shell) > 0 {
+	if len(does.scripts) == 0 || len(does.shell) > 0 {
 		return false
 	}
-	script := does.operands[0].word
+	script := does.scripts[0]
 	in := s.file(script.Text)
 	switch {
 	case in == nil || in.isUnknown() && s.substitution(script.Text) == nil:
@@ -68,9 +73,6 @@ func (s *shell) runsScript(program string, words []Word, does *invocation) (done
 	case isShell(program):
 		args := arguments{known: true, name: script.Text}
 		if i := slices.Index(words, script); i >= 0 {
-			if i > 1 && slices.ContainsFunc(words[1:i], func(w Word) bool { return w.Text == "-n" }) { // it is only checked
-				return true
-			}
 			args.words = words[i+1:]
 		}
 		s.codes(in.texts(), args)
@@ -79,12 +81,27 @@ func (s *shell) runsScript(program string, words []Word, does *invocation) (done
 	return false
 }
 
+// namesScript adds the run of a script by its name, as if it were run without its interpreter: bash ./deploy is deploy.
+func (s *shell) namesScript(words []Word, does *invocation) {
+	if len(does.scripts) == 0 {
+		return
+	}
+	path := does.scripts[0].Text
+	name := path[strings.LastIndexAny(path, `/\`)+1:]
+	if name == "" || name == "-" || strings.Contains(name, ".") || holdsUnknown(name) || strings.HasPrefix(path, "/dev/") {
+		return
+	}
+	if i := slices.Index(words, does.scripts[0]); i > 0 {
+		s.add(Effect{Kind: Run, By: -1, Command: &Command{Words: words[i:]}})
+	}
+}
+
 // script judges a file that is run by its name. What is for another interpreter is code that we do not read.
 func (s *shell) script(in *stream, args arguments) {
 	for _, text := range in.texts() {
 		first, _, _ := strings.Cut(text, "\n")
 		if interpreter, ok := strings.CutPrefix(first, "#!"); ok && !strings.Contains(interpreter, "sh") {
-			s.effects = append(s.effects, Effect{Kind: Run, By: -1, Command: &Command{Words: []Word{{Text: args.name}}, Code: text}})
+			s.add(Effect{Kind: Run, By: -1, Command: &Command{Words: []Word{{Text: args.name}}, Code: text}})
 			continue
 		}
 		s.codes(texts{text}, args)
@@ -95,15 +112,6 @@ func (s *shell) script(in *stream, args arguments) {
 func isShell(program string) bool {
 	switch program {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash":
-		return true
-	}
-	return false
-}
-
-// isInterpreter reports whether a program runs the file that is its first operand, in a language that we do not read.
-func isInterpreter(program string) bool {
-	switch tableName(program) {
-	case "python", "pypy", "perl", "ruby", "php", "lua", "node", "deno", "bun", "tclsh", "osascript", "awk":
 		return true
 	}
 	return false

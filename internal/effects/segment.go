@@ -180,9 +180,33 @@ func matchTokens(tokens []nameToken, name string, folded bool) bool {
 	return t == len(tokens)
 }
 
-// could reports whether a folded name that has unknown parts could be one that the segment means; supported asks that a
-// character of the name be one which the segment has too, not only one that * would mean.
-func (s *segment) could(name string, supported bool) bool {
+// isHidden reports whether a segment is a name that begins with a dot.
+func (s *segment) isHidden() bool {
+	if s.tokens != nil {
+		return s.tokens[0].kind == tokenChar && s.tokens[0].char == '.'
+	}
+	return strings.HasPrefix(s.name, ".")
+}
+
+// support is what a name with unknown parts must have of its own to be taken for one that a segment means.
+type support uint8
+
+const (
+	noSupport    support = iota
+	charSupport          // a character that the segment has too, not only one that * would mean
+	startSupport         // a letter or digit that the segment has too, and the name's start: text before it may be folders
+)
+
+// could reports whether a folded name that has unknown parts could be one that the segment means.
+func (s *segment) could(name string, needs support) bool {
+	if needs == startSupport {
+		if name = withoutUnknownStart(name); name == "" || name[0] >= anyRune {
+			return false
+		}
+		if !hasUnknown(name) {
+			return s.matches(name, true)
+		}
+	}
 	if len(name) > maxName || s.tokens == nil && !fits(s.folded, name) {
 		return false
 	}
@@ -199,7 +223,15 @@ func (s *segment) could(name string, supported bool) bool {
 		chars = append(chars, r)
 		name = name[size:]
 	}
-	return meet(tokens, chars, supported)
+	return meet(tokens, chars, needs)
+}
+
+// withoutUnknownStart returns a name without the text at its start that only the running shell knows.
+func withoutUnknownStart(name string) string {
+	for name != "" && name[0] == anyText {
+		name = name[1:]
+	}
+	return name
 }
 
 // fits reports whether a name with unknown parts begins and ends like a literal one: the quick answer for most.
@@ -214,9 +246,14 @@ func fits(literal, name string) bool {
 
 // meet reports whether a name with unknown parts and one with wildcards could be the same. Row t of the table says for
 // each place in the name whether the tokens before t can have come so far: bit 1, and with support: bit 2.
-func meet(tokens []nameToken, chars []rune, supported bool) bool {
-	row := make([]uint8, len(chars)+1)
-	next := make([]uint8, len(chars)+1)
+func meet(tokens []nameToken, chars []rune, needs support) bool {
+	m := meeting{tokens: tokens, chars: chars, needs: needs}
+	var space [128]uint8
+	table := space[:]
+	if need := 2 * (len(chars) + 1); need > len(table) {
+		table = make([]uint8, need)
+	}
+	row, next := table[:len(chars)+1], table[len(chars)+1:2*(len(chars)+1)]
 	row[0] = 1
 	for t := 0; t <= len(tokens); t++ {
 		clear(next)
@@ -225,7 +262,7 @@ func meet(tokens []nameToken, chars []rune, supported bool) bool {
 				continue
 			}
 			if n < len(chars) {
-				meetChar(tokens, chars, row, next, t, n)
+				m.char(row, next, t, n)
 			}
 			if t < len(tokens) && tokens[t].kind == tokenAny {
 				next[n] |= row[n]
@@ -235,15 +272,22 @@ func meet(tokens []nameToken, chars []rune, supported bool) bool {
 			row, next = next, row
 		}
 	}
-	if supported {
+	if needs != noSupport {
 		return row[len(chars)]&2 != 0
 	}
 	return row[len(chars)] != 0
 }
 
-// meetChar goes on from a place of the table by a character, a token, or both.
-func meetChar(tokens []nameToken, chars []rune, row, next []uint8, t, n int) {
-	r := chars[n]
+// meeting is a name with unknown parts and one with wildcards, which could be the same.
+type meeting struct {
+	tokens []nameToken
+	chars  []rune
+	needs  support
+}
+
+// char goes on from a place of the table by a character, a token, or both.
+func (m *meeting) char(row, next []uint8, t, n int) {
+	tokens, r := m.tokens, m.chars[n]
 	more := t < len(tokens)
 	if r == -anyText || r == -anyName { // it is nothing, or one more character
 		row[n+1] |= row[n]
@@ -261,7 +305,7 @@ func meetChar(tokens []nameToken, chars []rune, row, next []uint8, t, n int) {
 			next[n+1] |= row[n]
 		}
 	case tokens[t].takes(r, true):
-		if tokens[t].kind == tokenOne {
+		if tokens[t].kind == tokenOne || m.needs == startSupport && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			next[n+1] |= row[n]
 		} else {
 			next[n+1] |= 2

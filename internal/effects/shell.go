@@ -80,13 +80,16 @@ type shell struct {
 	again     int // loops that may still be read a second time
 
 	input *stream // what is known of the standard input
-	out   *stream // where the standard output is collected; nil: nobody wants to know
+
+	descriptors map[string]*stream // and of others, by number
+	out         *stream            // where the standard output is collected; nil: nobody wants to know
 
 	choices choices
 	outputs map[syntax.Node]*stream // of the substitutions in the command that is being read
 	files   []*stream               // of process substitutions, by number
 	scripts map[string]*stream      // what the text writes to files
 	clones  map[string]string       // files that the text makes of others
+	said    map[effectKey]int       // effects of a long text that stand already
 	sites   *siteList               // of the text that is being read
 }
 
@@ -136,8 +139,7 @@ func isOurs(err error) bool {
 
 // opaqueRun adds a run of which nobody can tell what it is.
 func (s *shell) opaqueRun(reason string) (by int) {
-	s.effects = append(s.effects, Effect{Kind: Run, By: -1, Opaque: reason})
-	return len(s.effects) - 1
+	return s.add(Effect{Kind: Run, By: -1, Opaque: reason})
 }
 
 // step reports whether one more command may be judged.

@@ -153,7 +153,7 @@ func (s *shell) judgeAt(words []Word, at place) {
 	if text := words[0].Text; len(text) > 1 && text[0] == '=' && text[1] != '=' { // zsh's =rm is the path of rm
 		words = append([]Word{{Text: text[1:]}}, words[1:]...)
 	}
-	if words[0].Text == "-" && len(words) > 1 { // zsh: as a login shell
+	if first := words[0].Text; (first == "-" || first == "--") && len(words) > 1 { // zsh: as a login shell; time -- CMD
 		words = words[1:]
 	}
 	s.folders.stay()
@@ -170,7 +170,7 @@ func (s *shell) function(words []Word) (done bool) {
 		return false
 	}
 	if f.sure {
-		s.effects = append(s.effects, Effect{Kind: Run, By: -1, Command: &Command{Words: words}})
+		s.add(Effect{Kind: Run, By: -1, Command: &Command{Words: words}})
 	}
 	s.follow(f, words)
 	return f.sure
@@ -178,23 +178,21 @@ func (s *shell) function(words []Word) (done bool) {
 
 // judge adds the effects of a command that is no function.
 func (s *shell) judge(words []Word) {
-	by := len(s.effects)
 	program := programOf(words[0].Text)
 	dynamic := isNameless(words[0].Text)
-	if s.copied(words) {
-		by = len(s.effects)
-	}
+	s.copied(words)
+	by := 0
 	if dynamic {
-		s.opaqueRun("the program is known only when it runs")
+		by = s.opaqueRun("the program is known only when it runs")
 		if words[0].Splits && len(words) > 1 && words[0].Text == unknownText { // it may be nothing at all
 			s.judge(words[1:])
 		}
 		words = append([]Word{{Text: unknownText}}, words[1:]...)
 	}
-	does := invoke(words)
+	does := invoke(s.withScript(program, words))
 	code, all := s.codeOf(program, &does)
 	if !dynamic {
-		s.effects = append(s.effects, Effect{Kind: Run, By: -1, Command: &Command{Words: words, Code: code}})
+		by = s.run(words, code)
 	}
 	if !all {
 		s.opaqueRun("code that is known only when it runs")
@@ -208,59 +206,20 @@ func (s *shell) judge(words []Word) {
 		from = s.in(here, does.dir.Text)
 	}
 	for _, o := range does.operands {
-		s.uses(o.word.Text, by, o, from)
+		s.operand(o, by, from)
 	}
 	for _, host := range does.hosts {
-		if host == "" {
-			continue
+		if host != "" {
+			s.effects = append(s.effects, Effect{Kind: Connect, By: by, Host: host})
 		}
-		s.effects = append(s.effects, Effect{Kind: Connect, By: by, Host: host})
 	}
+	s.takesIn(&does, by, from)
 	if dynamic {
 		s.sayUnknown("")
 		return
 	}
 	s.starts(program, words, &does, from)
 	s.builtin(program, words)
-}
-
-// isNameless reports whether the base name of a program is not known.
-func isNameless(path string) bool {
-	base := path[strings.LastIndexAny(path, `/\`)+1:]
-	return holdsUnknown(base) || base == "" && path != ""
-}
-
-// codeOf returns the code in another language that a command runs; all is false if some of it is not known.
-func (s *shell) codeOf(program string, does *invocation) (code string, all bool) {
-	script := len(does.code) == 0 && (len(s.files) > 0 || s.scripts != nil) && isInterpreter(program)
-	if len(does.code) == 0 && does.stdin != stdinCode && !script {
-		return "", true
-	}
-	var known []string
-	all = true
-	add := func(text string) {
-		if isUnknown(text) {
-			all = false
-		} else {
-			known = append(known, text)
-		}
-	}
-	for _, w := range does.code {
-		add(w.Text)
-	}
-	if does.stdin == stdinCode && s.input != nil && !s.input.script {
-		for _, text := range s.input.texts() {
-			add(text)
-		}
-	}
-	if script && len(does.operands) > 0 {
-		if in := s.file(does.operands[0].word.Text); in != nil {
-			for _, text := range in.texts() {
-				add(text)
-			}
-		}
-	}
-	return plainText(strings.Join(known, "\n")), all
 }
 
 // starts judges what a command starts: other commands, and code for a shell.
@@ -270,7 +229,7 @@ func (s *shell) starts(program string, words []Word, does *invocation, from []st
 	}
 	if len(does.started) == 0 && len(does.shell) == 0 {
 		if does.stdin == stdinShell && s.input != nil && !s.input.script {
-			s.codes(s.input.texts(), arguments{known: true, name: "bash"})
+			s.codes(s.input.texts(), arguments{known: true, name: "bash", words: does.passed})
 			return
 		}
 		s.say(program, words, does)

@@ -72,7 +72,9 @@ type fields struct {
 	text   []byte
 	open   bool // a word has begun, if only with quotes
 	splits bool
+	ways   *choices
 	first  bool // the first of the words is a command
+	blanks bool // blanks within an expansion part words: ${x:-a b}
 	whole  bool // nothing is split, nor are names looked up: in assignments and redirections
 }
 
@@ -166,12 +168,21 @@ func (f *fields) glob(text string, i int) int {
 			f.text = append(f.text, c)
 			return i
 		}
-		f.text = append(f.text, anyRune)
+		f.text = append(f.text, f.oneOf(text[i+1:end]))
 		return end
 	default:
 		f.text = append(f.text, c)
 	}
 	return i
+}
+
+// oneOf returns a character of a short list between brackets; of a longer one any.
+func (f *fields) oneOf(list string) byte {
+	const most = 4
+	if f.ways == nil || len(list) > most || len(f.ways.made) > most || strings.ContainsAny(list, `!^-[:\`) {
+		return anyRune
+	}
+	return list[f.ways.choose(len(list))]
 }
 
 // bracketEnd returns where the brackets end that begin at i: [a-z], [!]x], [[:alpha:]]. It is negative where they do not.
@@ -272,6 +283,7 @@ func (s *shell) home(user string) string {
 // parts adds what the parts of a word expand to.
 func (s *shell) parts(f *fields, parts []syntax.WordPart, quoted bool) {
 	s.work -= len(parts)
+	f.ways = &s.choices
 	for _, part := range parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
@@ -354,11 +366,16 @@ func (s *shell) literal(f *fields, text string, quoted bool) {
 		case c == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("$`\"\\\n", text[i+1]) >= 0):
 			i++
 			if text[i] != '\n' {
-				f.text = append(f.text, text[i])
+				f.text, f.open = append(f.text, text[i]), true
 			}
 		case quoted || f.whole:
 			f.text = append(f.text, c)
+		case f.blanks && (c == ' ' || c == '\t' || c == '\n'):
+			if len(f.text) > 0 {
+				f.end()
+			}
 		default:
+			f.open = true
 			i = f.glob(text, i)
 		}
 	}

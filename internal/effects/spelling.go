@@ -256,7 +256,7 @@ func processLink(path string) (link, rest string, ok bool) {
 
 // trimmed returns a clean path as Windows reads its names: without streams ("x::$DATA") and trailing dots and blanks.
 func trimmed(path string) string {
-	if !strings.ContainsAny(path, ":. ") {
+	if !hasTrimmable(path) {
 		return path
 	}
 	names := splitNames(path)
@@ -279,4 +279,19 @@ func trimmed(path string) string {
 		return path
 	}
 	return joinNames(names)
+}
+
+// hasTrimmable reports whether Windows might read a name of a path as a shorter one.
+func hasTrimmable(path string) bool {
+	for i := 0; i < len(path); i++ {
+		switch path[i] {
+		case ':':
+			return true
+		case '.', ' ':
+			if i+1 == len(path) || path[i+1] == '/' {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -36,7 +37,7 @@ func (s *shell) statement(stmt *syntax.Stmt) {
 		return
 	}
 	s.inside++
-	input, out := s.input, s.out
+	input, out, descriptors := s.input, s.out, s.descriptors
 	var to written
 	if len(stmt.Redirs) > 0 {
 		to = s.redirect(stmt.Redirs)
@@ -54,7 +55,7 @@ func (s *shell) statement(stmt *syntax.Stmt) {
 		s.write(to.path, s.out, to.adds)
 	}
 	if !isBareExec(stmt.Cmd) {
-		s.input = input
+		s.input, s.descriptors = input, descriptors
 	}
 	s.out = out
 	s.inside--
@@ -133,6 +134,7 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) {
 		s.pipe(first, last)
 		return
 	}
+	said := s.either(last)
 	s.statement(first)
 	mark := s.vars.mark()
 	for i := len(last) - 1; i >= 0; i-- {
@@ -141,7 +143,12 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) {
 			s.weaken(mark)
 			mark = s.vars.mark()
 			s.folders.set(failed)
+			before := s.out
+			if before != nil {
+				s.out = &stream{}
+			}
 			s.statement(last[i].Y)
+			s.out = before.orElse(s.out)
 			s.folders.now = eitherFolders(now, s.folders.now)
 			continue
 		}
@@ -150,6 +157,20 @@ func (s *shell) binary(cmd *syntax.BinaryCmd) {
 		s.folders.failed = eitherFolders(failed, s.folders.failed)
 	}
 	s.weaken(mark)
+	said()
+}
+
+// either collects what a list says of which only some may be said; the function that it returns adds that.
+func (s *shell) either(list []*syntax.BinaryCmd) (done func()) {
+	out := s.out
+	if out == nil || !slices.ContainsFunc(list, func(cmd *syntax.BinaryCmd) bool { return cmd.Op == syntax.OrStmt }) {
+		return func() {}
+	}
+	s.out = &stream{}
+	return func() {
+		out.append(s.out)
+		s.out = out
+	}
 }
 
 func isPipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }

@@ -33,7 +33,28 @@ func Of(tool string, input canon.Value, declared *Declaration, w *World) []Effec
 	default:
 		c.declared(tool, input, declared)
 	}
+	c.effects = distinct(c.effects)
+	w.learnCode(c.effects)
 	return c.effects
+}
+
+// distinct returns effects without the uses of files and hosts that are there already: several arguments of a call may
+// name the same file.
+func distinct(effects []Effect) []Effect {
+	const most = 64 // beyond that the time would grow
+	if len(effects) > most || slices.ContainsFunc(effects, func(e Effect) bool { return e.By >= 0 }) {
+		return effects
+	}
+	kept := effects[:0]
+	for _, e := range effects {
+		same := func(k Effect) bool {
+			return k.Kind == e.Kind && k.Opaque == e.Opaque && k.Deep == e.Deep && k.Host == e.Host && k.Path.Equal(e.Path)
+		}
+		if e.Kind == Run && e.Opaque == "" || e.Kind == Spawn || !slices.ContainsFunc(kept, same) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // Inner returns the tool that a call is really for, and its input, where the tool is one that calls others: Cline's
@@ -81,7 +102,11 @@ func (c *toolCall) judge(tool string, input canon.Value) {
 	case unknownTool:
 		c.guess(tool, args)
 	case wrapperTool:
-		c.unwrap(tool, input)
+		if _, _, ok := unwrapped(input); !ok && isMCP(tool) {
+			c.guess(tool, args)
+			return
+		}
+		c.unwrap(input)
 	case batchTool:
 		c.batch(input)
 	default:
@@ -107,7 +132,7 @@ func (c *toolCall) judgeText(kind toolKind, text string) {
 }
 
 // unwrap judges the tool that another one calls.
-func (c *toolCall) unwrap(tool string, input canon.Value) {
+func (c *toolCall) unwrap(input canon.Value) {
 	inner, arguments, ok := unwrapped(input)
 	if !ok || c.deep == maxUnwrapped {
 		c.opaque("it does not say which tool it calls", Run, Read, Write, Connect)
@@ -329,7 +354,9 @@ func shellText(text string, w *World) []Effect {
 		return found
 	}
 	dirs := []string{w.Dir}
-	if strings.Contains(text, "cd ") {
+	if dir, ok := folderOfPatch(text); ok {
+		dirs = w.Resolve(dir).Forms
+	} else if strings.Contains(text, "cd ") {
 		dirs = append(dirs, "")
 	}
 	return append(found, patchEffects(text, w, dirs...)...)

@@ -58,9 +58,27 @@ type argumentList struct {
 func (l *argumentList) object(v canon.Value, outer string) {
 	l.groups++
 	group := l.groups
+	named := classOf([]string{outer}) == pathArgument // {"files": {"a.txt": "…"}}, {"files": [{"name": "a.txt"}]}
 	for name, value := range v.Members() {
 		a := argument{name: name, key: squashed(name), words: wordsOfName(name), outer: outer, group: group}
+		switch {
+		case named && a.key == "name":
+			a.key, a.words = "file", []string{"file"}
+		case named && strings.ContainsAny(name, `./\`):
+			l.file(a, name)
+			if value.Kind() != canon.Object {
+				continue
+			}
+		}
 		l.value(a, classOf(a.words), value)
+	}
+}
+
+// file adds a file that the name of an argument is.
+func (l *argumentList) file(a argument, name string) {
+	a.key, a.words = "file", []string{"file"}
+	if path, err := canon.Parse(canon.AppendString(nil, name)); err == nil {
+		l.value(a, pathArgument, path)
 	}
 }
 
@@ -76,11 +94,14 @@ func (l *argumentList) value(a argument, of class, value canon.Value) {
 			}
 		}
 		for element := range value.Elements() {
+			if element.Kind() == canon.Array { // a list of the words of commands
+				a.key = strings.TrimSuffix(a.key, "s")
+			}
 			l.value(a, of, element)
 		}
 		return
 	case canon.String:
-		if l.within(a, value) {
+		if l.within(a, of, value) {
 			return
 		}
 		if of == otherArgument && !isNoted(a.key) && !mayBePath(value.Bytes()) {
@@ -104,24 +125,28 @@ func (l *argumentList) value(a argument, of class, value canon.Value) {
 	l.args = append(l.args, a)
 }
 
-// within adds the arguments that stand as JSON in a text: some tools pass on those of another one so.
-func (l *argumentList) within(a argument, value canon.Value) bool {
+// within adds the arguments that stand as JSON in a text: some tools pass on those of another one so, and some models
+// write lists so.
+func (l *argumentList) within(a argument, of class, value canon.Value) bool {
 	raw := value.Bytes()
-	if l.texts == maxUnwrapped || len(raw) < 4 || raw[1] != '{' {
+	if l.texts == maxUnwrapped || len(raw) < 4 || strings.IndexByte("{[ \\", raw[1]) < 0 {
 		return false
 	}
+	lists := of == pathArgument || of == commandArgument || of == wordsArgument
 	switch a.key {
-	case "arguments", "args", "input", "params", "parameters", "toolinput", "toolargs":
+	case "arguments", "args", "input", "params", "parameters", "toolinput", "toolargs", "payload", "options", "request", "json", "config":
 	default:
-		return false
+		if !lists {
+			return false
+		}
 	}
 	text, _ := value.Text()
 	inner, err := canon.Parse([]byte(text))
-	if err != nil || inner.Kind() != canon.Object {
+	if err != nil || inner.Kind() != canon.Object && inner.Kind() != canon.Array {
 		return false
 	}
 	l.texts++
-	l.object(inner, a.key)
+	l.value(a, of, inner)
 	l.texts--
 	return true
 }
@@ -207,10 +232,11 @@ func classOf(words []string) class {
 		return urlArgument
 	}
 	switch last {
-	case "title", "body", "description", "content", "contents", "text", "message", "messages", "prompt", "query", "queries", "comment",
+	case "title", "body", "description", "content", "contents", "text", "message", "messages", "prompt", "query", "queries", "q", "search", "needle", "comment",
 		"comments", "summary", "name", "names", "reason", "label", "labels", "subject", "note", "notes", "question", "answer",
 		"instructions", "caption", "pattern", "patterns", "regex", "replacement", "string", "str", "old", "new", "observation",
-		"observations", "sql", "statement", "html", "markdown", "css", "thought", "plan", "justification", "explanation", "profile",
+		"observations", "topic", "topics", "section", "sections", "heading", "tag", "tags", "category", "keyword", "keywords", "term",
+		"terms", "data", "value", "values", "row", "rows", "cell", "cells", "records", "sql", "statement", "html", "markdown", "css", "thought", "plan", "justification", "explanation", "profile",
 		"profiles", "xpath", "selector", "diff", "patch":
 		return freeArgument
 	case "target", "targets", "source", "sources", "root", "roots", "location", "output", "input", "resource", "attachment", "attachments",
@@ -218,7 +244,7 @@ func classOf(words []string) class {
 		return placeArgument
 	case "src", "destination", "dest", "dst":
 		return pathArgument
-	case "command", "commands", "cmd", "cmds", "argv", "bash", "powershell", "shellcmd":
+	case "command", "commands", "cmd", "cmds", "argv", "bash", "powershell", "shellcmd", "program", "executable", "exec", "run":
 		return commandArgument
 	case "args", "arguments":
 		return wordsArgument
@@ -251,6 +277,7 @@ func classOfEnd(last string) class {
 // verbs are what the words of a tool's name say that it does with the files which its arguments name.
 type verbs struct {
 	reads, writes, deletes, moves, copies bool
+	links, takes                          bool // it reads what it makes something of
 	unknown                               bool // it has none
 	types                                 bool // its texts go to a shell or a terminal
 }
@@ -275,9 +302,15 @@ func verbsOf(tool string) verbs {
 			v.writes, v.moves = true, true
 		case "copy", "cp", "duplicate", "clone":
 			v.writes, v.copies = true, true
+		case "link", "symlink":
+			v.writes, v.links, v.takes = true, true, true
+		case "add", "gist", "attachment", "upload", "import", "index", "ingest", "publish", "share", "send", "attach":
+			v.takes = true
+		}
+		switch word {
 		case "write", "create", "edit", "update", "append", "save", "put", "patch", "replace", "insert", "mkdir", "modify", "set", "add",
 			"make", "touch", "truncate", "download", "export", "extract", "unzip", "generate", "init", "apply", "format", "chmod",
-			"screenshot", "upsert", "overwrite", "new", "scaffold", "record", "link", "symlink":
+			"screenshot", "upsert", "overwrite", "new", "scaffold", "record":
 			v.writes = true
 		case "read", "get", "list", "search", "view", "open", "cat", "load", "stat", "info", "find", "show", "tree", "upload", "grep", "head",
 			"tail", "count", "describe", "inspect", "check", "exists", "diff", "analyze", "parse", "preview", "hash", "glob", "watch",

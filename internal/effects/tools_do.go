@@ -105,6 +105,16 @@ func isWorkingFolder(key string, wide bool) bool {
 	return false
 }
 
+// isBaseFolder reports whether an argument may name the folder in which the others' paths stand.
+func isBaseFolder(key string) bool {
+	switch key {
+	case "root", "base", "basepath", "basedir", "basedirectory", "rootdir", "rootpath", "rootdirectory", "folder", "folderpath", "projectpath",
+		"projectroot", "projectdir", "repopath", "workspace", "workspacepath", "workspaceroot", "directorypath":
+		return true
+	}
+	return isWorkingFolder(key, true)
+}
+
 // codes adds the code that a tool runs.
 func (c *toolCall) codes(tool string, args []argument) {
 	for _, a := range args {
@@ -300,7 +310,11 @@ func (c *toolCall) patches(args []argument) {
 			c.opaque("the patch is no text", Write)
 			continue
 		}
-		c.append(patchEffects(text, c.world, c.dirs...))
+		dirs := c.dirs
+		if dir, ok := folderOfPatch(text); ok {
+			dirs = c.world.Resolve(dir, c.dirs...).Forms
+		}
+		c.append(patchEffects(text, c.world, dirs...))
 	}
 	if !found {
 		c.opaque("it has no patch", Write)

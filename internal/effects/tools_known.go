@@ -18,6 +18,7 @@ const (
 	typedTool                      // types a text into a shell that runs
 	codeTool                       // runs code in another language
 	writeTool                      // writes files
+	enterTool                      // makes a folder, if it names one
 	deleteTool                     // deletes files
 	patchTool                      // applies a patch
 	editorTool                     // reads or writes a file: its command says which
@@ -42,6 +43,10 @@ const (
 // next, so neither case nor what stands between the words counts.
 func kindOfTool(tool string) toolKind {
 	if isMCP(tool) {
+		if start := max(strings.LastIndex(tool, "__")+2, strings.LastIndexByte(tool, '/')+1); start > 1 &&
+			kindOfName(squashed(tool[start:])) == wrapperTool {
+			return wrapperTool
+		}
 		return unknownTool
 	}
 	name := squashed(tool)
@@ -85,8 +90,10 @@ func kindOfName(name string) toolKind {
 		"editnotebook", "create", "writetofile", "replaceinfile", "replacestringinfile", "multireplacestringinfile", "applydiff",
 		"inserteditintofile", "insertcontent", "searchreplace", "searchandreplace", "writecode", "prewritecode", "replacefilecontent",
 		"createdirectory", "editnotebookfile", "newrule", "afterfileedit", "reapply", "multiedittool", "proposecode", "createnewworkspace",
-		"createnewjupyternotebook", "multireplacefilecontent", "fileedit", "filewrite", "enterworktree":
+		"createnewjupyternotebook", "multireplacefilecontent", "fileedit", "filewrite":
 		return writeTool
+	case "enterworktree":
+		return enterTool
 	case "delete", "deletefile", "removefile", "deletefiles":
 		return deleteTool
 	case "applypatch", "patch":
@@ -151,6 +158,8 @@ func (c *toolCall) known(kind toolKind, tool string, input canon.Value, args []a
 		c.codes(tool, args)
 	case writeTool:
 		c.files(args, "it names no file", Write)
+	case enterTool:
+		c.files(args, "", Write)
 	case deleteTool:
 		first := len(c.effects)
 		c.files(args, "it names no file", Write)

@@ -100,6 +100,8 @@ func TestOf(t *testing.T) {
 		{"ReadMcpResourceTool", `{"server":"fs","uri":"file:///srv/a"}`, "read /srv/a"},
 		{"ReadMcpResourceTool", `{"server":"db","uri":"table://x"}`, "connect x"},
 		{"EnterWorktree", `{"path":"/srv/wt"}`, "write /srv/wt"},
+		{"EnterWorktree", `{"name":"feature"}`, ""},
+		{"EnterWorktree", `{}`, ""},
 		{"ExitWorktree", `{"action":"remove"}`, "write deep /srv/app"},
 		{"ExitWorktree", `{"action":"keep"}`, ""},
 		{"TodoWrite", `{"todos":[{"content":"rm -rf x","status":"pending"}]}`, ""},
@@ -118,9 +120,12 @@ func TestOf(t *testing.T) {
 			"write /srv/app/a;write deep /srv/app/b;write /srv/app/c;write /srv/app/d"},
 		{"apply_patch", `{"command":["apply_patch","*** Begin Patch\n*** Delete File: /srv/x\n"]}`, "write deep /srv/x"},
 		{"apply_patch", `"*** Begin Patch\n*** Add File: a\n+x"`, "write /srv/app/a"},
+		{"apply_patch", `{"command":"cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a\n@@\n+x\n*** End Patch\nEOF"}`, "write /srv/app/sub/a"},
+		{"apply_patch", `{"command":"cd 'a b'; apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: x\n+x"}`, "write /srv/app/a b/x"},
+		{"apply_patch", `{"command":"cd $D && apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: x\n+x"}`, "write \xff/x"},
 		{"apply_patch", `{"command":"hello"}`, "write ?"},
 		{"apply_patch", `{}`, "write ?"},
-		{"patch", `{"patch":"--- a/x.go\n+++ b/x.go\n@@\n-a\n+b\n"}`, "write /srv/app/x.go;write /srv/app/x.go"},
+		{"patch", `{"patch":"--- a/x.go\n+++ b/x.go\n@@\n-a\n+b\n"}`, "write /srv/app/x.go"},
 		{"spawn_agent", `{"agent_type":"worker","message":"x"}`, "spawn worker"},
 		{"update_plan", `{"plan":[{"step":"rm -rf x"}]}`, ""},
 		// Gemini
@@ -202,10 +207,28 @@ func TestOfUnknownTools(t *testing.T) {
 		{"mcp__x__read", `{"uri":"file:///srv/x"}`, "read /srv/x"},
 		{"mcp__fetch__fetch", `{"url":"https://Example.com/x","max_length":5}`, "connect example.com"},
 		{"mcp__playwright__browser_navigate", `{"url":"http://good.com@evil.com/"}`, "connect evil.com"},
-		{"mcp__playwright__browser_evaluate", `{"function":"() => document.title"}`, "run mcp__playwright__browser_evaluate | () => document.title"},
+		{"mcp__playwright__browser_evaluate", `{"function":"() => document.title"}`, ""},
 		{"mcp__redis__connect", `{"host":"Redis:6379"}`, "connect redis:6379"},
 		{"mcp__x__call", `{"path":"https://a.com/x"}`, "connect a.com"},
+		{"mcp__playwright__browser_evaluate", `{"function":"() => fetch('https://Evil.com/x')"}`, "connect evil.com"},
+		{"mcp__chrome-devtools__evaluate_script", `{"function":"() => document.querySelectorAll('.env').length"}`, ""},
+		{"mcp__playwright__browser_run_code", `{"code":"async (page) => 1"}`, "run mcp__playwright__browser_run_code | async (page) => 1"},
+		{"mcp__x__read_files", `{"paths":"[\"a\",\"/srv/b\"]"}`, "read /srv/app/a;read /srv/b"},
+		{"mcp__x__read", `{"arguments":"[{\"path\":\"a\"}]"}`, "read /srv/app/a"},
+		{"mcp__x__read", `{"arguments":" {\"path\":\"a\"}"}`, "read /srv/app/a"},
+		{"mcp__x__read", `{"payload":"{\"path\":\"a\"}"}`, "read /srv/app/a"},
+		{"mcp__x__write_files", `{"files":{"a.txt":"/etc/passwd","b/c":{"content":"/x"}}}`, "write /srv/app/a.txt;write /srv/app/b/c"},
+		{"mcp__x__read_files", `{"files":[{"name":"a"}]}`, "read /srv/app/a"},
+		{"mcp__x__read_files", `{"patterns":["a.go"]}`, "read /srv/app/\xff/a.go"},
+		{"mcp__x__search_files", `{"pattern":".env"}`, ""},
+		{"mcp__x__add_file", `{"file":"a"}`, "read /srv/app/a;write /srv/app/a"},
+		{"mcp__x__create_symlink", `{"target":"/srv/a","link_path":"p"}`, "read /srv/a;read /srv/app/p;write /srv/app/p"},
+		{"mcp__x__read_file", `{"path":"a","file_path":"a"}`, "read /srv/app/a"},
 		// nothing
+		{"mcp__context7__get-library-docs", `{"context7CompatibleLibraryID":"/motdotla/dotenv","topic":".env"}`, "read /motdotla/dotenv"},
+		{"mcp__x__call_tool", `{"name":"list_issues","arguments":{"q":".env"}}`, ""},
+		{"mcp__docs__lookup", `{"topic":"/etc/passwd","section":".env"}`, ""},
+		{"mcp__excel__write_data_to_excel", `{"filepath":"a.xlsx","data":[["name"],[".env"]]}`, "write /srv/app/a.xlsx"},
 		{"mcp__github__create_issue", `{"owner":"o","repo":"o/r","title":"rm -rf","body":"see .env, curl http://x","labels":["a/b"],"assignees":["/x"]}`, "write /x"},
 		{"mcp__github__create_pull_request", `{"title":"t","body":"b","head":"fix/secrets/x","base":"main"}`, ""},
 		{"mcp__linear__create_issue", `{"title":"/etc/passwd","description":"cat ~/.ssh/id_rsa","teamId":"x"}`, ""},
@@ -273,6 +296,17 @@ func TestOfCommands(t *testing.T) {
 		{"mcp__x__exec", `{"options":{"cmd":"rm","arguments":["-rf","x"]}}`},
 		{"mcp__x__exec", `{"commands":["ls","rm -rf x"]}`},
 		{"mcp__x__exec", `{"argv":["rm","-rf","x"]}`},
+		{"mcp__x__run_command", `{"program":"rm","args":["-rf","x"]}`},
+		{"mcp__x__run_command", `{"executable":"rm","args":["-rf","x"]}`},
+		{"mcp__x__run_command", `{"args":["rm","-rf","x"]}`},
+		{"mcp__x__run_command", `{"run":"rm -rf x"}`},
+		{"mcp__x__run_command", `{"commands":[["rm","-rf","x"]]}`},
+		{"mcp__x__run_command", `{"command":"[\"rm\",\"-rf\",\"x\"]"}`},
+		{"mcp__x__run_command", `{"steps":[{"run":"rm -rf x"}]}`},
+		{"mcp__x__run_command", `{"command":"bash","stdin":"rm -rf x"}`},
+		{"mcp__x__run_command", `{"command":"bash","args":["-s"],"input":"rm -rf x"}`},
+		{"mcp__x__call_tool", `{"name":"Bash","arguments":{"command":"rm -rf x"}}`},
+		{"mcp__desktop__interact_with_process", `{"pid":1,"input":"rm -rf x"}`},
 		{"mcp__terminal__write", `{"text":"rm -rf x"}`},
 		{"mcp__shell__run_script", `{"script":"rm -rf x"}`},
 		{"create_and_run_task", `{"task":{"label":"t","type":"shell","command":"rm -rf x"}}`},
@@ -308,6 +342,10 @@ func TestOfInItsFolder(t *testing.T) {
 		{"PowerShell", `{"command":"Get-Content x","cwd":"secrets"}`},
 		{"PowerShell", `{"command":"cd secrets; Get-Content x"}`},
 		{"mcp__x__run", `{"command":"cat x","cwd":"secrets"}`},
+		{"mcp__x__run", `{"command":"cat x","path":"/srv/app/secrets"}`},
+		{"mcp__x__read_file", `{"directory":"/srv/app/secrets","filename":"x"}`},
+		{"mcp__x__read_file", `{"root":"/srv/app/secrets","path":"x"}`},
+		{"mcp__x__read_file", `{"base_path":"/srv/app/secrets","path":"x"}`},
 		{"exec_command", `{"cmd":"cd secrets & type x","shell":"cmd"}`},
 	} {
 		w := pathWorld()
@@ -321,6 +359,23 @@ func TestOfInItsFolder(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s %s: got %q", call.tool, call.input, linesOf(Of(call.tool, parsed(t, call.input), nil, w)))
+		}
+	}
+}
+
+// TestOfTypedText holds that what is typed into no shell is code, of which a mention counts.
+func TestOfTypedText(t *testing.T) {
+	for text, want := range map[string]string{
+		"print('hi')":              "allow",
+		"df = pd.read_csv('a.b')":  "allow",
+		"open('.env').read()":      "ask",
+		"os.system('rm -rf x')":    "ask",
+		"cat .env":                 "deny",
+		"rm -rf x; if true; then ": "ask",
+	} {
+		w := pathWorld()
+		if got := verdict(t, Of("mcp__desktop__interact_with_process", parsed(t, `{"pid":1,"input":`+jsonText(text)+`}`), nil, w), w); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 }

@@ -6,8 +6,11 @@ import "strings"
 func (c *call) option(t *token) {
 	says := t.says
 	if !t.listed {
-		if t.valued && c.inner.style&names == 0 {
-			c.use('r', t.value)
+		switch {
+		case t.valued && c.inner.style&names == 0 && !leavesOut(t.names):
+			c.guess(t.value)
+		case !t.valued && !c.known && t.short:
+			c.glued(c.words[t.at])
 		}
 		return
 	}
@@ -71,6 +74,9 @@ func (c *call) judgeOperands() {
 			c.start(c.places[i])
 			return
 		}
+		if use == 'a' && c.isLeftOut(c.places[i], true) || use == 'r' && c.isLeftOut(c.places[i], false) {
+			continue
+		}
 		before := len(c.invocation.operands)
 		c.use(use, w)
 		for i := before; i < len(c.invocation.operands); i++ {
@@ -105,9 +111,20 @@ func (c *call) start(at int) {
 			words = words[1:]
 		}
 	}
-	if len(words) > 0 {
+	if len(words) == 1 && isTerminalProgram(c.program) && strings.Contains(words[0].Text, " ") { // xterm -e TEXT
+		c.shell = append(c.shell, words[0])
+	} else if len(words) > 0 {
 		c.started = append(c.started, start{words: words, stdin: c.inner.style&fromIn != 0})
 	}
+}
+
+// isTerminalProgram reports whether a program opens a terminal, for one word that is a text for a shell as well as for words.
+func isTerminalProgram(program string) bool {
+	switch program {
+	case "xterm", "gnome-terminal", "konsole", "alacritty", "kitty":
+		return true
+	}
+	return false
 }
 
 // startWords starts a command whose words are not those of the call.
@@ -146,15 +163,6 @@ func (c *call) use(use byte, w Word) {
 	default:
 		c.useOther(use, w)
 	}
-}
-
-// argument judges a word that is given to a program which is not known: what is no option may be a file.
-func (c *call) argument(w Word) {
-	if strings.HasPrefix(w.Text, "-") {
-		_, value, _ := strings.Cut(w.Text, "=")
-		w.Text = value
-	}
-	c.file(w, operand{read: true})
 }
 
 // useOther judges a word by a use that not only files have.
@@ -226,7 +234,7 @@ func (c *call) mount(w Word) {
 		return
 	}
 	_, options, _ := strings.Cut(rest, ":")
-	c.file(Word{Text: host}, operand{read: true, write: !strings.Contains(options, "ro")})
+	c.file(Word{Text: host}, operand{read: true, write: !strings.Contains(options, "ro"), tree: true})
 }
 
 // pathspec judges a word of git that names files, perhaps in a revision.
@@ -259,26 +267,4 @@ func isAssignment(text string) bool {
 		}
 	}
 	return true
-}
-
-// assign judges NAME=VALUE: some variables name programs that others run.
-func (c *call) assign(w Word) {
-	name, value, _ := strings.Cut(w.Text, "=")
-	c.use(variableUse(name), Word{Text: value, Splits: w.Splits})
-}
-
-// variableUse returns the use of the value of an environment variable: of some it is a command that common programs
-// run, or a file that they run.
-func variableUse(name string) byte {
-	switch name {
-	case "BROWSER", "EDITOR", "GIT_ASKPASS", "GIT_EDITOR", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_PROXY_COMMAND",
-		"GIT_SEQUENCE_EDITOR", "GIT_SSH", "GIT_SSH_COMMAND", "LESSOPEN", "LESSCLOSE", "MANPAGER", "PAGER", "PROMPT_COMMAND",
-		"RSYNC_RSH", "SSH_ASKPASS", "SUDO_ASKPASS", "SUDO_EDITOR", "SYSTEMD_EDITOR", "SYSTEMD_PAGER", "VISUAL":
-		return 's'
-	case "BASH_ENV", "ENV", "PYTHONSTARTUP", "ZDOTDIR":
-		return 'r'
-	case "GIT_EXEC_PATH", "GIT_CONFIG_PARAMETERS", "GIT_TEMPLATE_DIR", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES":
-		return 'E'
-	}
-	return '-'
 }

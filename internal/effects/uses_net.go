@@ -14,7 +14,8 @@ func (c *call) reach(w Word, use byte) {
 		return
 	}
 	if command, found := strings.CutPrefix(text, "ext::"); found { // git-remote-ext
-		c.shell = append(c.shell, Word{Text: unescapeExt(command), Splits: w.Splits})
+		words := unescapeExt(command)
+		c.startWords(words...)
 		return
 	}
 	switch host, _, remote := remotePath(text); {
@@ -98,19 +99,26 @@ func hasScheme(text string) bool {
 	return len(text) > 1
 }
 
-// unescapeExt undoes the escapes of git-remote-ext(1): "% " is a blank, "%%" a percent sign, and %s, %S, %G and %V are
-// replaced by names of services.
-func unescapeExt(text string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '%' || i+1 == len(text) {
-			b.WriteByte(text[i])
-			continue
+// unescapeExt returns the words of a command of git-remote-ext(1): "% " is a blank within one, "%%" a percent sign, and
+// %s, %S, %G and %V are replaced by names of services.
+func unescapeExt(text string) (words []Word) {
+	for field := range strings.SplitSeq(strings.ReplaceAll(text, "% ", "%\x00"), " ") {
+		var b strings.Builder
+		for i := 0; i < len(field); i++ {
+			if field[i] != '%' || i+1 == len(field) {
+				b.WriteByte(field[i])
+				continue
+			}
+			switch i++; field[i] {
+			case '\x00':
+				b.WriteByte(' ')
+			case '%':
+				b.WriteByte('%')
+			}
 		}
-		switch i++; text[i] {
-		case ' ', '%':
-			b.WriteByte(text[i])
+		if b.Len() > 0 {
+			words = append(words, Word{Text: b.String()})
 		}
 	}
-	return b.String()
+	return words
 }

@@ -12,7 +12,12 @@ func (s *shell) started(st start, t taking) {
 		s.command(st.words, outside)
 		return
 	}
+	input := s.input
+	if t.file {
+		s.input = unknownStream()
+	}
 	all := s.given(t.lines)
+	s.input = input
 	if all == nil {
 		s.command(st.words, outside)
 		return
@@ -65,13 +70,14 @@ func (s *shell) filled(does *invocation, text Word) []Word {
 type taking struct {
 	mark  string // what is replaced by it; "" where it stands behind the words
 	lines bool   // a line is one word
+	file  bool   // it comes from a file
 }
 
 // takes returns how a program takes what comes in.
 func takes(program string, words []Word) taking {
 	switch program {
 	case "parallel", "rush":
-		return taking{"{}", true}
+		return taking{mark: "{}", lines: true}
 	case "xargs", "gxargs":
 	default:
 		return taking{}
@@ -87,9 +93,11 @@ func takes(program string, words []Word) taking {
 		case text == "--null", strings.HasPrefix(text, "--delimiter"):
 			t.lines = true
 		case text == "--replace", text == "-i":
-			t = taking{"{}", true}
+			t.mark, t.lines = "{}", true
 		case strings.HasPrefix(text, "--replace="):
-			t = taking{text[len("--replace="):], true}
+			t.mark, t.lines = text[len("--replace="):], true
+		case strings.HasPrefix(text, "--arg-file"):
+			t.file = true
 		case strings.HasPrefix(text, "--"):
 		default:
 			i += t.short(text[1:], next)
@@ -123,6 +131,7 @@ func (t *taking) short(letters, next string) (more int) {
 			if rest == "" {
 				more = 1
 			}
+			t.file = t.file || letters[j] == 'a'
 			return more
 		}
 	}
