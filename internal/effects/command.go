@@ -12,6 +12,7 @@ type Command struct {
 	Code string
 
 	read *reading // how the words are read, once a pattern asked
+	key  string   // Program, once somebody asked
 }
 
 // Word is one word of a command.
@@ -28,7 +29,10 @@ func (c *Command) Program() string {
 	if len(c.Words) == 0 {
 		return ""
 	}
-	return programKey(c.Words[0].Text)
+	if c.key == "" {
+		c.key = programKey(c.Words[0].Text)
+	}
+	return c.key
 }
 
 // Subcommand returns the program with its subcommand words: "git push", "docker compose up", "rm". Words that the tables
