@@ -66,10 +66,16 @@ func isMCP(tool string) bool {
 // squashed returns a name in lower case without what may stand between its words.
 func squashed(name string) string {
 	name = fold(name)
-	if strings.ContainsAny(name, "_- .") {
-		name = strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name)
+	if !strings.ContainsAny(name, "_- .") {
+		return name
 	}
-	return name
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '_', '-', ' ', '.':
+			return -1
+		}
+		return r
+	}, name)
 }
 
 func kindOfName(name string) toolKind {
