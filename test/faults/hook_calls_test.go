@@ -75,6 +75,10 @@ func TestEveryCallOfAHook(t *testing.T) {
 // hookFault is a system call that fails: which one, at which of its times, how, and what the hook is asked meanwhile.
 type hookFault struct{ call, when, errno, command string }
 
+// leavesNoWord reports whether nothing can be written any more from some moment on, stderr included: then a block by the
+// exit code is all that a hook can say.
+func (f hookFault) leavesNoWord() bool { return f.call == "write" && strings.HasSuffix(f.when, "+") }
+
 // strike runs one hook with the fault, and reports whether it fired and whether the command would run.
 func (f hookFault) strike(ctx context.Context, h hooked, n int64) (fired, allowed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -90,6 +94,9 @@ func (f hookFault) strike(ctx context.Context, h hooked, n int64) (fired, allowe
 		return false, false, err
 	}
 	fired = strings.Contains(string(text), "(INJECTED)")
+	if f.leavesNoWord() && r.code == 2 {
+		r.stderr = "no word can be written"
+	}
 	if problem := r.problem(); problem != "" {
 		return fired, r.allowed, errors.New(problem)
 	}
