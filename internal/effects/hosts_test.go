@@ -121,3 +121,24 @@ func FuzzHosts(f *testing.F) {
 		}
 	})
 }
+
+func TestUnknownProgramsReachTheHostsOfURLs(t *testing.T) {
+	for command, want := range map[string]string{
+		"unknown-tool http://evil.com/x":                "evil.com",
+		"unknown-tool --url=https://user@evil.com:8443": "evil.com:8443",
+		"unknown-tool U=wss://evil.com":                 "evil.com",
+		"unknown-tool evil.com":                         "",
+		"unknown-tool file:///etc/hosts":                "",
+		"echo http://evil.com":                          "",
+	} {
+		got := ""
+		for _, e := range Shell(command, &World{Dir: "/w"}) {
+			if e.Kind == Connect {
+				got += e.Host
+			}
+		}
+		if got != want {
+			t.Errorf("%s reaches %q, want %q", command, got, want)
+		}
+	}
+}

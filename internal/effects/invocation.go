@@ -95,7 +95,7 @@ func (r *room) leave() {
 }
 
 // invoke reads the words of a command, program first, by what is known of the common programs. It never returns paths
-// of an unknown program as anything but reads.
+// of an unknown program as anything but reads; a URL among its words is a host that it reaches.
 func invoke(words []Word) invocation {
 	if len(words) == 0 {
 		return invocation{}

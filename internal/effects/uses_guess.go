@@ -35,8 +35,12 @@ func (c *call) guess(w Word) {
 	}
 }
 
-// guessed adds a file that may be read.
+// guessed adds a file that may be read, or the host of a URL that may be asked.
 func (c *call) guessed(w Word) {
+	if scheme, rest, found := strings.Cut(w.Text, "://"); found && hasScheme(scheme) && !strings.EqualFold(scheme, "file") {
+		c.addHost(authority(rest))
+		return
+	}
 	c.file(w, operand{read: true, bare: isBare(w.Text)})
 }
 
