@@ -51,23 +51,13 @@ func worldOf(dir string) *effects.World {
 			dir = filepath.Join(here, dir)
 		}
 	}
-	w := &effects.World{Dir: filepath.Clean(dir), Workspace: projectOf(dir), User: os.Getenv("USER")}
+	dir = filepath.Clean(dir)
+	w := &effects.World{Dir: dir, Workspace: hook.FindProject(dir), User: os.Getenv("USER")}
+	if w.Workspace == "" {
+		w.Workspace = dir
+	}
 	if home, err := os.UserHomeDir(); err == nil {
 		w.Homes = []string{home}
 	}
 	return w
-}
-
-// projectOf is the nearest folder upward that has a .sallyport or a .git, or else the folder itself.
-func projectOf(dir string) string {
-	for folder := dir; ; folder = filepath.Dir(folder) {
-		for _, mark := range []string{".sallyport", ".git"} {
-			if _, err := os.Lstat(filepath.Join(folder, mark)); err == nil {
-				return folder
-			}
-		}
-		if folder == filepath.Dir(folder) {
-			return dir
-		}
-	}
 }

@@ -73,7 +73,7 @@ func (r *run) findWorld(e *Event) (*effects.World, homes) {
 	if filepath.IsAbs(dir) {
 		dir = filepath.Clean(dir)
 	}
-	project := findProject(dir)
+	project := FindProject(dir)
 	h := r.findHomes(project)
 	all := h.all
 	if h.borrowed != "" {
@@ -86,8 +86,8 @@ func (r *run) findWorld(e *Event) (*effects.World, homes) {
 	return w, h
 }
 
-// findProject returns the nearest folder upward that has a .sallyport or a .git, "" if there is none.
-func findProject(dir string) string {
+// FindProject returns the nearest folder upward that has a .sallyport or a .git, "" if there is none.
+func FindProject(dir string) string {
 	if !filepath.IsAbs(dir) {
 		return ""
 	}
