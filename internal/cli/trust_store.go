@@ -59,7 +59,7 @@ func (s *trustStore) change(edit func(trusted map[string]string)) (err error) {
 	if err := durable.OS.OwnDir(s.dir); err != nil {
 		return fmt.Errorf("the state folder: %w", err)
 	}
-	lock, err := s.lock()
+	lock, err := durable.OpenLocked(durable.OS, filepath.Join(s.dir, trustLock), trustWait) // dies with the process
 	if err != nil {
 		return fmt.Errorf("locking what is trusted: %w", err)
 	}
@@ -94,30 +94,4 @@ func (s *trustStore) replace(text []byte) error {
 		return errors.Join(err, durable.OS.Remove(temp))
 	}
 	return durable.OS.SyncDir(s.dir)
-}
-
-// lock takes the file that stands for the right to write. It dies with the process.
-func (s *trustStore) lock() (durable.File, error) {
-	path := filepath.Join(s.dir, trustLock)
-	f, err := durable.OS.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if f, err = durable.OS.Create(path); errors.Is(err, fs.ErrExist) {
-			f, err = durable.OS.Open(path)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	for deadline := time.Now().Add(trustWait); ; time.Sleep(10 * time.Millisecond) {
-		locked, err := f.TryLock()
-		if err == nil && locked {
-			return f, nil
-		}
-		if err == nil && time.Now().After(deadline) {
-			err = durable.ErrLocked
-		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -72,10 +71,6 @@ const (
 	maxBatch    = 1024
 	keepBuffer  = 1 << 20
 	defaultWait = 30 * time.Second
-
-	// maxPause is the longest pause between two looks at a lock that another process holds. Hundreds of hooks that wait at
-	// once would otherwise spend the machine on looking.
-	maxPause = 10 * time.Millisecond
 )
 
 // OpenLog opens the log at path, making it durably if it does not exist.
@@ -264,7 +259,7 @@ func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
 	if l.broken != nil {
 		return l.broken
 	}
-	if err := l.lock(); err != nil {
+	if err := awaitLock(l.file, l.lockWait); err != nil {
 		return fmt.Errorf("locking %s: %w", l.path, err)
 	}
 	defer l.file.Unlock()
@@ -344,23 +339,4 @@ func (l *Log[S]) put(buf []byte, end int64, torn bool) error {
 		return fmt.Errorf("syncing %s: %w: %w", l.path, ErrBroken, err)
 	}
 	return nil
-}
-
-// lock waits for the lock on the file for a bounded time: a stopped peer must not stop us for ever.
-func (l *Log[S]) lock() error {
-	wait := 10 * time.Microsecond
-	var waited time.Duration
-	for {
-		locked, err := l.file.TryLock()
-		if locked || err != nil {
-			return err
-		}
-		if waited >= l.lockWait {
-			return fmt.Errorf("%w (waited %v); see whether a process that uses it is stopped", ErrLocked, l.lockWait)
-		}
-		pause := wait/2 + rand.N(wait) // not all at once
-		time.Sleep(pause)
-		waited += pause
-		wait = min(2*wait, maxPause)
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -95,35 +94,15 @@ type count struct {
 func (l *Limits) open(limit Limit) (*count, error) {
 	sum := sha256.Sum256([]byte(limit.Name))
 	name := filepath.Join(l.dir, hex.EncodeToString(sum[:16]))
-	f, err := l.fsys.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		if f, err = l.fsys.Create(name); errors.Is(err, fs.ErrExist) {
-			f, err = l.fsys.Open(name) // a peer was quicker
-		}
-	}
+	f, err := durable.OpenLocked(l.fsys, name, lockWait)
 	if err != nil {
 		return nil, err
 	}
 	c := &count{limit: limit, file: f}
-	if err = lock(f); err == nil {
-		err = c.load()
-	}
-	if err != nil {
+	if err := c.load(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return c, nil
-}
-
-func lock(f durable.File) error {
-	for deadline := time.Now().Add(lockWait); ; time.Sleep(200 * time.Microsecond) {
-		locked, err := f.TryLock()
-		switch {
-		case locked, err != nil:
-			return err
-		case time.Now().After(deadline):
-			return durable.ErrLocked
-		}
-	}
 }
 
 // width is how long what is kept is: a number with leading zeros, and a newline. It is written at once and never in parts.
