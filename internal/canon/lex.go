@@ -182,8 +182,13 @@ func unescapeRune(raw []byte) (r rune, size int) {
 		if !utf16.IsSurrogate(r) {
 			return r, 6
 		}
-		low, _ := hex4(raw[8:])
-		return utf16.DecodeRune(r, low), 12
+		if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+			low, _ := hex4(raw[8:])
+			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
+				return pair, 12
+			}
+		}
+		return utf8.RuneError, 6 // half of a pair: Parse refuses it, and Skim does not
 	default:
 		return rune(c), 2
 	}
