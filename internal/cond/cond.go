@@ -1,21 +1,16 @@
-// Package cond evaluates the conditions of a policy: expressions of expr-lang/expr that give true or false.
+// Package cond evaluates the conditions of a policy: expressions in the language of expr-lang that give true or false.
 //
 // Compile reads an expression and Eval judges one call by it. An expression is pure: it has no clock, no state and no
 // effects, and what it may cost is bounded, whatever it is given. What the names in it stand for is given by the caller;
-// Env says which there are.
+// Eval says which there are.
+//
+// The language is that of expr-lang/expr 1.17.8, its odd cases included. The tests hold the package to the module, which
+// is not linked: it would cost each process more than all of the rest.
 package cond
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/ast"
-	"github.com/expr-lang/expr/file"
-	"github.com/expr-lang/expr/types"
-	"github.com/expr-lang/expr/vm"
 )
 
 // Limits of an expression.
@@ -32,7 +27,8 @@ const (
 
 // Expr is a compiled expression that gives true or false. It is safe for concurrent use.
 type Expr struct {
-	program *vm.Program
+	root    *node
+	slots   int      // of variables
 	args    []string // the members of args that it looks at
 	allArgs bool     // it may look at others, too
 	effects bool     // it looks at effects
@@ -55,66 +51,24 @@ func Compile(source string) (*Expr, error) {
 	case strings.TrimSpace(source) == "":
 		return nil, &Error{Column: 1, Msg: "the expression is empty"}
 	}
-	program, err := compile(source)
-	if err != nil {
-		return nil, compileError(source, err)
+	root, fault := parse(source)
+	if fault != nil {
+		return nil, fault
 	}
-	var look survey
-	node := program.Node()
-	ast.Walk(&node, &look)
+	slots, fault := check(source, root)
+	if fault != nil {
+		return nil, fault
+	}
+	look := survey{source: source}
+	root.walk(look.look)
 	if look.fault != nil {
 		return nil, look.fault
 	}
-	e := &Expr{program: program, args: look.args, allArgs: look.argsUses > look.argsMembers, effects: look.effects, items: maxItems}
+	e := &Expr{root: root, slots: slots, args: look.args, allArgs: look.argsUses > look.argsMembers, effects: look.effects, items: maxItems}
 	if look.deepest > 1 {
 		e.items = maxItemsNested
 	}
 	return e, nil
-}
-
-func compile(source string) (*vm.Program, error) {
-	names := builtins()
-	options := append(make([]expr.Option, 0, len(names)+5),
-		expr.Env(environment()), expr.AsBool(), expr.Optimize(false), expr.MaxNodes(maxNodes), expr.DisableAllBuiltins())
-	for _, name := range names {
-		options = append(options, expr.EnableBuiltin(name))
-	}
-	return expr.Compile(source, options...)
-}
-
-// environment says which names an expression may use, and what they are.
-func environment() types.Map {
-	list := types.Array(types.String)
-	return types.Map{
-		"principal": types.Map{"name": types.String, "tenant": types.String},
-		"tool":      types.String,
-		"args":      types.Any,
-		"method":    types.String,
-		"host":      types.String,
-		"session":   types.String,
-		"workspace": types.String,
-		"home":      types.String,
-		"effects":   types.Map{"runs": list, "reads": list, "writes": list, "connects": list, "spawns": list},
-	}
-}
-
-// builtins are the functions that an expression may use: those that neither look at a clock nor make much of little.
-func builtins() []string {
-	return []string{
-		"all", "any", "none", "one", "filter", "map", "find", "count", "len", "type", "int", "float", "string", "abs", "min", "max",
-		"lower", "upper", "trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix", "indexOf", "lastIndexOf",
-		"keys", "values", "first", "last",
-	}
-}
-
-// compileError says where and why an expression cannot be compiled.
-func compileError(source string, err error) error {
-	e, ok := errors.AsType[*file.Error](err)
-	if !ok {
-		return &Error{Column: 1, Msg: err.Error()}
-	}
-	msg, _, _ := strings.Cut(e.Message, "\n")
-	return &Error{Column: min(e.From, utf8.RuneCountInString(source)) + 1, Msg: msg}
 }
 
 // Args says which members of args the expression looks at, so that the caller need not convert the others; all says that
@@ -133,18 +87,15 @@ func (e *Expr) MaxItems() int { return e.items }
 // has: nil, bool, int, float64, string, []any and map[string]any. Other things in env are not seen. An expression that
 // cannot be evaluated, or does not give true or false, is an error.
 func (e *Expr) Eval(env map[string]any) (bool, error) {
-	machine := vm.VM{MemoryBudget: maxMemory}
-	out, err := machine.Run(e.program, env)
+	out, err := run(e.root, e.slots, env)
 	if err != nil {
-		if fault, ok := errors.AsType[*file.Error](err); ok {
-			msg, _, _ := strings.Cut(fault.Message, "\n")
-			return false, &Error{Column: fault.From + 1, Msg: msg}
-		}
 		return false, err
 	}
-	value, ok := out.(bool)
-	if !ok {
-		return false, &Error{Column: 1, Msg: "the expression gives neither true nor false"}
+	switch value := out.(type) {
+	case nil:
+		return false, nil
+	case bool:
+		return value, nil
 	}
-	return value, nil
+	return false, &Error{Column: 1, Msg: fmt.Sprintf("invalid operation: bool(%T)", out)}
 }

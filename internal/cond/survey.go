@@ -2,12 +2,11 @@ package cond
 
 import (
 	"fmt"
-
-	"github.com/expr-lang/expr/ast"
 )
 
-// survey walks an expression and finds what it uses, and what is not taken.
+// survey is what an expression uses, and what in it is not taken.
 type survey struct {
+	source                string
 	args                  []string // the members of args that are named
 	argsUses, argsMembers int      // how often args stands there, and how often before the name of a member
 	effects               bool
@@ -15,11 +14,11 @@ type survey struct {
 	fault                 *Error
 }
 
-// Visit implements ast.Visitor.
-func (s *survey) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.IdentifierNode:
-		switch n.Value {
+// look takes a node into account, after all that is in it.
+func (s *survey) look(n *node) {
+	switch n.kind {
+	case nameNode:
+		switch n.text {
 		case "args":
 			s.argsUses++
 		case "effects":
@@ -27,42 +26,38 @@ func (s *survey) Visit(node *ast.Node) {
 		case "$env":
 			s.refuse(n, "$env is not known here")
 		}
-	case *ast.MemberNode:
-		name, named := n.Property.(*ast.StringNode)
-		if of, ok := n.Node.(*ast.IdentifierNode); ok && of.Value == "args" && named {
+	case memberNode:
+		if name, named := n.b.literalText(); named && n.a.isName("args") {
 			s.argsMembers++
-			s.args = append(s.args, name.Value)
+			s.args = append(s.args, name)
 		}
-	case *ast.BinaryNode:
-		if _, constant := n.Right.(*ast.StringNode); n.Operator == "matches" && !constant {
+	case binaryNode:
+		if n.op == opMatches && n.pattern == nil {
 			s.refuse(n, "the pattern behind \"matches\" must be written out in quotes")
 		}
-	case *ast.PredicateNode:
+	case predicateNode:
 		if s.deepest = max(s.deepest, nesting(n)); s.deepest > maxNested {
 			s.refuse(n, fmt.Sprintf("predicates stand in each other more than %d deep", maxNested))
 		}
 	}
 }
 
-func (s *survey) refuse(node ast.Node, msg string) {
+func (s *survey) refuse(n *node, msg string) {
 	if s.fault == nil {
-		s.fault = &Error{Column: node.Location().From + 1, Msg: msg}
+		s.fault = errorAt(s.source, n.at, msg)
 	}
 }
 
-// nesting returns how deep predicates stand in each other, this one counted.
-func nesting(p *ast.PredicateNode) int {
-	inner := &predicates{}
-	ast.Walk(&p.Node, inner)
-	return 1 + inner.deepest
-}
-
-// predicates finds how deep the predicates below a node are nested.
-type predicates struct{ deepest int }
-
-// Visit implements ast.Visitor.
-func (v *predicates) Visit(node *ast.Node) {
-	if p, ok := (*node).(*ast.PredicateNode); ok {
-		v.deepest = max(v.deepest, nesting(p))
+// nesting returns how deep predicates stand in each other in a node, itself counted.
+func nesting(n *node) int {
+	deepest := 0
+	for _, part := range append([]*node{n.a, n.b, n.c}, n.list...) {
+		if part != nil {
+			deepest = max(deepest, nesting(part))
+		}
 	}
+	if n.kind == predicateNode {
+		deepest++
+	}
+	return deepest
 }
