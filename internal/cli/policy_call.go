@@ -13,8 +13,30 @@ import (
 
 // describedCall is a call that somebody describes, to learn what a policy makes of it.
 type describedCall struct {
-	tool, host, session, principal, dir string
-	input                               canon.Value
+	method                                      string // "" is that of a hook
+	tool, host, session, principal, tenant, dir string
+	input                                       canon.Value // of a method other than tools/call: the params
+}
+
+// requestCall reads a call from a request that a client sends to a server.
+func requestCall(request canon.Value) (describedCall, error) {
+	c := describedCall{principal: "local"}
+	c.method, _ = request.Get("method").Text()
+	params := request.Get("params")
+	switch name, ok := params.Get("name").Text(); {
+	case c.method != "tools/call":
+		c.tool, c.input = policy.RequestName(c.method, params), params
+	case !ok:
+		return c, withHint(errors.New("the request names no tool"), `a call is {"method": "tools/call", "params": {"name": "read_ledger", "arguments": {}}}`)
+	default:
+		c.tool, c.input = name, params.Get("arguments")
+	}
+	return c, nil
+}
+
+// isRequest reports whether a value is a request of a client, rather than the event of a hook.
+func isRequest(v canon.Value) bool {
+	return v.Get("method").Kind() == canon.String && (v.Get("jsonrpc").Exists() || v.Get("params").Exists())
 }
 
 // eventCall reads a call from the event that a host gives its hook before a call, as the hook would.
@@ -32,16 +54,26 @@ func eventCall(event canon.Value, host string) (describedCall, error) {
 // request is the call as a policy judges it.
 func (c *describedCall) request(p *policy.Policy) policy.Request {
 	world := worldOf(c.dir)
-	return policy.Request{
+	r := policy.Request{
 		Principal: c.principal,
-		Method:    "hook/PreToolUse",
+		Tenant:    c.tenant,
+		Method:    c.method,
 		Tool:      c.tool,
 		Args:      c.input,
 		Host:      c.host,
 		Session:   c.session,
-		Effects:   effects.Of(c.tool, c.input, p.Declares(c.tool), world),
 		World:     world,
 	}
+	switch c.method {
+	case "":
+		r.Method = "hook/PreToolUse"
+		fallthrough
+	case "tools/call":
+		r.Effects = effects.Of(c.tool, c.input, p.Declares(c.tool), world)
+	default:
+		r.Effects = policy.MethodEffects(c.method, c.input, world)
+	}
+	return r
 }
 
 // worldOf is the world of a call in a folder, as a hook finds it; "" is the working folder.

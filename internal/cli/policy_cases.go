@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -28,10 +29,13 @@ func newPolicyTest() *cobra.Command {
 		Long: `Judges described calls by a policy file alone, without starter pack and built-in rules, and compares the decisions with
 those that are expected. The cases of policy.yaml are in policy.test.yaml or policy.test.json beside it: a list of
   - name: force push is denied
-    command: git push --force origin main    # or call: {tool, input, cwd, host, principal}, or event: what a hook gets
+    command: git push --force origin main    # or call: {tool, input, cwd, host, principal, tenant}, or event: what a hook gets,
+                                             # or request: {method: tools/call, params: {...}}, what a client sends
     expect: deny                             # deny, ask or allow
     rule: force-push                         # optional: the rule that decides
     observed: ask                            # optional: what rules in mode observe would make of it
+    read_only: true                          # optional: whether rules say that it only reads
+    key: request_id                          # optional: the key of the mutation that rules say it is
 Calls are judged in the working folder where they name none. Nothing is run.
 Exit code 0: all cases hold. 1: one does not. 2: the policy or the cases cannot be read.`,
 		Args: cobra.ExactArgs(1),
@@ -81,6 +85,7 @@ type policyCase struct {
 	name                   string
 	call                   describedCall
 	expect, rule, observed string
+	readOnly, key          *string // of the terms, nil where the case does not say
 }
 
 func readCases(name string) ([]policyCase, error) {
@@ -156,8 +161,17 @@ func (r *caseReader) one(v canon.Value) (c policyCase, err error) {
 			if c.call, err = eventCall(member, "claude"); err != nil {
 				err = r.errorAt(member, err.Error(), "")
 			}
+		case "request":
+			described++
+			c.call, err = r.request(member)
+		case "read_only":
+			c.readOnly, err = r.flag(key, member)
+		case "key":
+			var name string
+			name, err = r.words(key, member)
+			c.key = &name
 		default:
-			err = r.errorAt(member, fmt.Sprintf("unknown key %q", key), "known here: name, command, call, event, expect, rule, observed")
+			err = r.errorAt(member, fmt.Sprintf("unknown key %q", key), "known here: name, command, call, event, request, expect, rule, observed, read_only, key")
 		}
 		if err != nil {
 			return c, err
@@ -167,7 +181,7 @@ func (r *caseReader) one(v canon.Value) (c policyCase, err error) {
 	case v.Kind() != canon.Object:
 		return c, r.errorAt(v, "the case is not an object", "sallyport policy test --help shows one")
 	case described != 1:
-		return c, r.errorAt(v, "a case has one of: command, call, event", "")
+		return c, r.errorAt(v, "a case has one of: command, call, event, request", "")
 	case c.expect == "":
 		return c, r.errorAt(v, `the case has no "expect"`, "write one of: deny, ask, allow")
 	case c.name == "":
@@ -189,6 +203,28 @@ func (r *caseReader) words(key string, v canon.Value, words ...string) (string, 
 	return text, nil
 }
 
+// request reads what a client sends to a server.
+func (r *caseReader) request(v canon.Value) (describedCall, error) {
+	c, err := requestCall(v)
+	if err == nil && !isRequest(v) {
+		err = errors.New("the request has no method and params")
+	}
+	if err != nil {
+		err = r.errorAt(v, err.Error(), `write {method: resources/read, params: {uri: "file:///x"}}`)
+	}
+	return c, err
+}
+
+// flag reads true or false, as a word.
+func (r *caseReader) flag(key string, v canon.Value) (*string, error) {
+	b, ok := v.Bool()
+	if !ok {
+		return nil, r.errorAt(v, fmt.Sprintf("this is no value for %q", key), "write true or false")
+	}
+	word := strconv.FormatBool(b)
+	return &word, nil
+}
+
 func (r *caseReader) call(v canon.Value) (c describedCall, err error) {
 	c = describedCall{host: "claude", principal: "local"}
 	for key, member := range v.Members() {
@@ -201,10 +237,12 @@ func (r *caseReader) call(v canon.Value) (c describedCall, err error) {
 			c.host, err = r.words(key, member, hook.Hosts()...)
 		case "principal":
 			c.principal, err = r.words(key, member)
+		case "tenant":
+			c.tenant, err = r.words(key, member)
 		case "input":
 			c.input = member
 		default:
-			err = r.errorAt(member, fmt.Sprintf("unknown key %q", key), "known here: tool, input, cwd, host, principal")
+			err = r.errorAt(member, fmt.Sprintf("unknown key %q", key), "known here: tool, input, cwd, host, principal, tenant")
 		}
 		if err != nil {
 			return c, err
@@ -221,7 +259,8 @@ func runCases(w io.Writer, p *policy.Policy, all []policyCase) bool {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	failed := 0
 	for _, c := range all {
-		decision, why := p.Evaluate(c.call.request(p))
+		request := c.call.request(p)
+		decision, why := p.Evaluate(request)
 		var faults []string
 		if decision.String() != c.expect {
 			faults = append(faults, "want "+c.expect)
@@ -235,6 +274,13 @@ func runCases(w io.Writer, p *policy.Policy, all []policyCase) bool {
 		}
 		if c.observed != "" && c.observed != observed {
 			faults = append(faults, "want observed "+c.observed)
+		}
+		terms := p.Terms(request)
+		if got := strconv.FormatBool(terms.ReadOnly); c.readOnly != nil && *c.readOnly != got {
+			faults = append(faults, "want read_only "+*c.readOnly)
+		}
+		if c.key != nil && *c.key != terms.Key {
+			faults = append(faults, fmt.Sprintf("want key %s, have %q", *c.key, terms.Key))
 		}
 		mark := "ok"
 		if faults != nil {

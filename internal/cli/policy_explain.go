@@ -15,6 +15,7 @@ import (
 	"sallyport/internal/durable"
 	"sallyport/internal/effects"
 	"sallyport/internal/hook"
+	"sallyport/internal/output"
 	"sallyport/internal/policy"
 )
 
@@ -31,6 +32,8 @@ func newPolicyExplain() *cobra.Command {
 		Long: `Shows what is understood of the call in a hook's event, what each rule makes of it and why, and the decision. The event
 is what a host gives its hook before a call; FILE is - for stdin. The policies are those that a hook would judge by: the
 one of --policy, or else the user's, the project's and the starter pack; and always the machine's and the built-in rules.
+FILE may also hold a request that a client sends to a server, {"method": "tools/call", "params": {...}}: it is judged by the
+one of --policy alone, as a server does.
 Unlike records it shows paths and commands: it is for whoever sees the event anyway.`,
 		Example: `  echo '{"tool_name":"Bash","tool_input":{"command":"git push -f"}}' | sallyport policy explain --event -`,
 		Args:    cobra.NoArgs,
@@ -57,22 +60,43 @@ func explain(opt explainOptions, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c, err := eventCall(event, opt.host)
-	if err != nil {
-		return err
-	}
-	p, err := policiesFor(opt.policy, worldOf(c.dir))
+	c, p, err := explained(opt, event)
 	if err != nil {
 		return err
 	}
 	e := explanation{request: c.request(p)}
 	e.decision, e.why = p.Evaluate(e.request)
-	e.steps = p.Explain(e.request)
+	e.steps, e.terms = p.Explain(e.request), p.Terms(e.request)
 	if opt.json {
 		_, err := stdout.Write(append(e.json(), '\n'))
 		return err
 	}
 	return e.print(stdout)
+}
+
+// explained is the call that an event or a request describes, and the policy that judges it.
+func explained(opt explainOptions, event canon.Value) (describedCall, *policy.Policy, error) {
+	if !isRequest(event) {
+		c, err := eventCall(event, opt.host)
+		if err != nil {
+			return c, nil, err
+		}
+		p, err := policiesFor(opt.policy, worldOf(c.dir))
+		return c, p, err
+	}
+	c, err := requestCall(event)
+	switch {
+	case err != nil:
+		return c, nil, err
+	case opt.policy == "":
+		return c, nil, withHint(errors.New("no policy is named that judges the request"), "name the server's own with --policy")
+	}
+	text, err := readPolicyFile(opt.policy)
+	if err != nil {
+		return c, nil, err
+	}
+	p, err := policy.Parse(opt.policy, text)
+	return c, p, err
 }
 
 func readEventFile(name string, stdin io.Reader) (canon.Value, error) {
@@ -120,10 +144,15 @@ type explanation struct {
 	decision policy.Decision
 	why      policy.Why
 	steps    []policy.Step
+	terms    policy.Terms
 }
 
 func (e *explanation) print(w io.Writer) error {
-	fmt.Fprintf(w, "tool     %s\n", e.request.Tool)
+	if e.isCall() {
+		fmt.Fprintf(w, "tool     %s\n", e.request.Tool)
+	} else {
+		fmt.Fprintf(w, "method   %s\n", strings.TrimSpace(e.request.Method+" "+shownName(e.request.Tool)))
+	}
 	if len(e.request.Effects) == 0 {
 		fmt.Fprintln(w, "effects  none are known")
 	}
@@ -148,7 +177,50 @@ func (e *explanation) print(w io.Writer) error {
 	if seen := e.why.Observed; seen.Rule != "" {
 		fmt.Fprintf(w, "observed %s, by %s\n", seen.Decision, seen.Rule)
 	}
+	if terms := shownTerms(e.terms); terms != "" && e.decision == policy.Allow {
+		fmt.Fprintf(w, "terms    %s\n", terms)
+	}
 	return nil
+}
+
+// isCall reports whether it is about a call of a tool.
+func (e *explanation) isCall() bool {
+	return e.request.Method == "tools/call" || strings.HasPrefix(e.request.Method, "hook/")
+}
+
+// shownTerms says how a call that is allowed is carried out, where rules say it.
+func shownTerms(t policy.Terms) string {
+	var parts []string
+	if t.ReadOnly {
+		parts = append(parts, "it only reads")
+	}
+	if t.Key != "" {
+		parts = append(parts, fmt.Sprintf("a mutation with the key %s, by %s", t.Key, t.Rule))
+	}
+	if t.Idempotent {
+		parts = append(parts, "idempotent")
+	}
+	if t.Output.MaxBytes > 0 {
+		parts = append(parts, fmt.Sprintf("at most %d bytes of result", t.Output.MaxBytes))
+	}
+	if done := treated(t.Output.Control); done != "" {
+		parts = append(parts, "control characters "+done)
+	}
+	if t.Output.Secrets {
+		parts = append(parts, "secrets masked")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func treated(how output.Treatment) string {
+	switch how {
+	case output.Mark:
+		return "marked"
+	case output.Remove:
+		return "removed"
+	default:
+		return ""
+	}
 }
 
 func shownDecision(s policy.Step) string {
@@ -208,7 +280,9 @@ func (e *explanation) json() []byte {
 		b = fmt.Appendf(b, `,"level":"%s","decision":"%s","observe":%t,"matches":"%s","why":`, s.Level, s.Decision, s.Observe, s.Matches)
 		b = append(canon.AppendString(b, s.Note), '}')
 	}
-	b = fmt.Appendf(b, `],"decision":"%s","rule":`, e.decision)
+	b = canon.AppendString(append(b, `],"method":`...), e.request.Method)
+	b = canon.AppendString(append(b, `,"terms":`...), shownTerms(e.terms))
+	b = fmt.Appendf(b, `,"decision":"%s","rule":`, e.decision)
 	b = canon.AppendString(b, e.why.Rule)
 	b = canon.AppendString(append(b, `,"reason":`...), e.why.Reason)
 	b = append(b, `,"observed":`...)

@@ -52,6 +52,7 @@ type seen map[string]int
 type suggestion struct {
 	calls, left, opaque                   int
 	runs, reads, writes, connects, spawns seen
+	methods                               seen            // other than tools/call
 	idle                                  seen            // tools that were called without effects
 	busy                                  map[string]bool // tools that were called with some
 }
@@ -62,7 +63,7 @@ func surveyLedger(path string) (*suggestion, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s := &suggestion{runs: seen{}, reads: seen{}, writes: seen{}, connects: seen{}, spawns: seen{}, idle: seen{}, busy: map[string]bool{}}
+	s := &suggestion{runs: seen{}, reads: seen{}, writes: seen{}, connects: seen{}, spawns: seen{}, methods: seen{}, idle: seen{}, busy: map[string]bool{}}
 	if err := ledger.Read(f, s.add); err != nil && err != io.EOF {
 		return nil, withHint(fmt.Errorf("reading %s: %w", path, err), "sallyport verify tells what is wrong with it")
 	}
@@ -76,7 +77,9 @@ func (s *suggestion) add(line canon.Value) error {
 		return value
 	}
 	method := text("method")
-	if method != "tools/call" && !strings.HasPrefix(method, "hook/") || !line.Get("name").Exists() {
+	other := slices.Contains(policy.GovernedMethods(), method)
+	isCall := (method == "tools/call" || strings.HasPrefix(method, "hook/")) && line.Get("name").Exists()
+	if !isCall && !other {
 		return nil
 	}
 	rule := text("observed_rule")
@@ -90,6 +93,10 @@ func (s *suggestion) add(line canon.Value) error {
 		return nil
 	}
 	s.calls++
+	if other {
+		s.methods[method]++
+		return nil
+	}
 	summary := line.Get("effects")
 	if !summary.Exists() {
 		s.idle[text("name")]++
@@ -129,6 +136,7 @@ mode: observe  # nothing is enforced yet; remove this line once the ledger shows
 		s.rule("reads", "reads", s.reads, folderPattern, "folders that were read"),
 		s.rule("writes", "writes", s.writes, folderPattern, "folders that were written to"),
 		s.rule("connects", "connects", s.connects, hostPattern, "hosts that were reached"),
+		s.rule("methods", "methods", s.methods, toolPattern, "other requests to servers"),
 		s.rule("spawns", "spawns", s.spawns, toolPattern, "agents that were started"),
 	)
 	if len(rules) == 0 {

@@ -49,8 +49,8 @@ EnterWorktree
 ExitWorktree
 apply_patch: command
 run_shell_command: command description directory dir_path is_background
-write_file: file_path content | writes
-read_file: file_path offset limit start_line end_line | reads
+write_file: file_path path content | writes
+read_file: file_path path offset limit start_line end_line head tail | reads
 read_many_files | reads
 replace: file_path old_string new_string expected_replacements instruction | writes
 web_fetch | connects reads

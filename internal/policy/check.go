@@ -97,6 +97,7 @@ func (c *checker) version2(root canon.Value, v *version2) {
 	if len(v.rules) > 0 && !allows && !root.Get("default").Exists() {
 		c.warn(root, "nothing is allowed: no rule allows anything, and a default that is left out denies", `write "default": "allow" if all else may run`)
 	}
+	c.fileTerms(root, v)
 	i := 0
 	for member := range root.Get("rules").Elements() {
 		r := &v.rules[i]
@@ -104,6 +105,8 @@ func (c *checker) version2(root canon.Value, v *version2) {
 		c.names(member, r)
 		c.unreachable(member, r, v)
 		c.idle(member, r, v)
+		c.methodNames(member, r)
+		c.stepBack(member, r, v)
 		c.shadowed(member, r, v)
 	}
 }
@@ -116,11 +119,11 @@ func (c *checker) names(member canon.Value, r *placed) {
 		i++
 	}
 	for name, v := range member.Get("args").Members() {
-		if name[0] != '/' {
+		if name[0] != '/' && r.methods == nil {
 			c.argument(v, r.tools, name)
 		}
 	}
-	if r.when == nil {
+	if r.when == nil || r.methods != nil {
 		return
 	}
 	if e, err := r.when.get(); err == nil {
@@ -143,7 +146,9 @@ func (c *checker) tool(v canon.Value, name glob) {
 		}
 		names = append(names, t.Name)
 	}
-	if meant := nearestName(name.text, names); meant != "" {
+	// Servers have tools of their own, such as create_directory beside the known list_directory: only a slip of the finger
+	// is told.
+	if meant := nearestName(name.text, names); meant != "" && editDistance(name.text, meant) <= 2 {
 		c.warn(v, fmt.Sprintf("no known tool is called %q", name.text), fmt.Sprintf("did you mean %q?", meant))
 	}
 }
@@ -189,15 +194,10 @@ func (c *checker) idle(member canon.Value, r *placed, v *version2) {
 	switch {
 	case limit.Exists() && r.observe:
 		c.warnKey(limit, fmt.Sprintf("rule %q: a limit is not enforced in mode observe", r.id), "")
-	case r.decision == Allow && v.defaults[0].decision == Allow && !r.observe && r.limit.Calls == 0 && !r.skipPrompt:
+	case r.decision == Allow && v.defaults[0].decision == Allow && !r.observe && r.limit.Calls == 0 && !r.skipPrompt && r.terms == (Terms{}):
 		c.warn(member, fmt.Sprintf("rule %q changes nothing: the default allows", r.id), `with "default": "deny" it says what is allowed`)
-	case r.decision == Allow && r.blanket() && r.tools == nil:
+	case r.decision == Allow && r.blanket() && r.tools == nil && r.speaksOfMethod(toolCall):
 		c.warn(member, fmt.Sprintf("rule %q allows every call of every tool", r.id), `name its "tools", or what it allows: "runs", "reads", "writes"`)
-	}
-	for _, key := range []string{"mutation", "read_only"} {
-		if later := member.Get(key); later.Exists() {
-			c.warnKey(later, fmt.Sprintf("rule %q: %q is read and has no effect yet", r.id, key), "it is for the gateway of a later release")
-		}
 	}
 }
 
@@ -208,7 +208,7 @@ func (c *checker) shadowed(member canon.Value, r *placed, v *version2) {
 		if other.rule == r.rule || other.decision > r.decision || other.observe && !r.observe {
 			continue
 		}
-		if other.decision == Allow && (other.limit.Calls > 0 || other.skipPrompt != r.skipPrompt || r.limit.Calls > 0) {
+		if other.decision == Allow && (other.limit.Calls > 0 || other.skipPrompt != r.skipPrompt || r.limit.Calls > 0 || r.terms != (Terms{})) {
 			continue
 		}
 		if other.includes(r.rule) && (other.decision < r.decision || !r.includes(other.rule) || before(v, other, r)) {

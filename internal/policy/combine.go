@@ -87,6 +87,8 @@ func (v *version2) add(l Layer) {
 }
 
 func (v *version2) addVersion2(l Layer, other *version2) {
+	v.outputs = append(v.outputs, other.outputs...) // which only make results stricter, whoever asks for it
+	v.requires = append(v.requires, other.requires...)
 	for _, r := range other.rules {
 		r.level = l.Level
 		r.lifts = r.lifts && l.counts() && l.Level != Starter
@@ -104,9 +106,7 @@ func (v *version2) addVersion2(l Layer, other *version2) {
 	}
 	v.defaults = append(v.defaults, other.defaults...)
 	v.declared = append(v.declared, other.declared...)
-	if other.ledger != "" && v.ledger != "required" {
-		v.ledger = other.ledger
-	}
+	v.ledger = v.ledger.stricter(other.ledger)
 	if other.starter != "" && v.starter != "on" {
 		v.starter = other.starter
 	}

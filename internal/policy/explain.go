@@ -82,10 +82,14 @@ func (c *call) explain(i int, r *placed) (Match, string) {
 // outside says why a rule does not speak of a call at all.
 func (c *call) outside(r *rule) string {
 	switch {
-	case !matchesAny(r.tools, c.req.Tool):
+	case !r.speaksOfMethod(c.req.Method):
+		return "it speaks of other methods"
+	case !matchesAny(r.tools, c.req.Tool) && isToolCall(c.req.Method):
 		return "it speaks of other tools"
 	case !matchesAny(r.hosts, c.req.Host):
 		return "it speaks of other hosts"
+	case !matchesAny(r.tenants, c.req.Tenant):
+		return "it speaks of other tenants"
 	default:
 		return "it speaks of other principals"
 	}

@@ -16,7 +16,7 @@ const (
 func operatorsCommands() []string {
 	return []string{
 		"sallyport trust *", "sallyport release *", "sallyport pin *", "sallyport install *", "sallyport uninstall *",
-		"sallyport session *", "sallyport claims resolve *", "sallyport approvals approve *", "sallyport approvals deny *",
+		"sallyport session *", "sallyport token *", "sallyport claims resolve *", "sallyport approvals approve *", "sallyport approvals deny *",
 	}
 }
 

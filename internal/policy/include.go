@@ -12,7 +12,8 @@ func (r *rule) includes(other *rule) bool {
 	switch {
 	case r.args != nil, r.when != nil && (other.when == nil || r.when.source != other.when.source):
 		return false
-	case !includesNames(r.tools, other.tools), !includesNames(r.hosts, other.hosts), !includesNames(r.principals, other.principals):
+	case !includesNames(r.tools, other.tools), !includesNames(r.hosts, other.hosts), !includesNames(r.principals, other.principals),
+		!includesNames(r.tenants, other.tenants), !r.includesMethods(other):
 		return false
 	case !r.keyed:
 		return true
@@ -24,6 +25,19 @@ func (r *rule) includes(other *rule) bool {
 		includesAll(r.writes, other.writes, includesPattern(includesPath)) &&
 		includesAll(r.connects, other.connects, includesPattern(includesHost)) &&
 		(other.spawns == nil || r.spawns != nil && includesNames(r.spawns, other.spawns))
+}
+
+// includesMethods reports whether a rule surely speaks of all methods of which another one speaks.
+func (r *rule) includesMethods(other *rule) bool {
+	switch {
+	case r.methods == nil && other.methods == nil: // a rule that denies may speak of more than one that allows, never of less
+		return r.decision != Allow && !r.namesTools() || other.decision == Allow || other.namesTools()
+	case other.methods == nil:
+		return other.decision == Allow && matchesAny(r.methods, toolCall)
+	case r.methods == nil:
+		return !slices.ContainsFunc(other.methods, func(g glob) bool { return !g.literal || !r.speaksOfMethod(g.text) })
+	}
+	return includesNames(r.methods, other.methods)
 }
 
 // includesNames reports whether some patterns speak of all names of which others speak; nil is all names.

@@ -37,7 +37,7 @@ func (p *Policy) StarterOff() bool {
 // BestEffort reports whether calls may go on where the ledger cannot be written.
 func (p *Policy) BestEffort() bool {
 	v, ok := p.version2()
-	return ok && v.ledger == "best_effort"
+	return ok && v.ledger.kept == "best_effort"
 }
 
 // OperatorToken returns the SHA-256, in lower-case hex, of the token that stands in for a person at the terminal, or "".

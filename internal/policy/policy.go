@@ -46,7 +46,7 @@ type Why struct {
 	// Reason is a sentence that helps the caller to mend the call. It never holds the value of an argument.
 	Reason string
 
-	// Hidden says that the tool can never be called, whatever the arguments: the caller need not know that it exists.
+	// Hidden says that this caller can never call the tool, whatever the arguments, and need not know that it exists.
 	Hidden bool
 
 	// SkipPrompt says of an Allow that the rule spares the host's own prompt too.
@@ -64,18 +64,19 @@ type Observed struct {
 
 // Limit is how often a rule allows calls: Calls in Per, at most Burst at once.
 type Limit struct {
-	Rule  string
-	Calls int
-	Per   time.Duration
-	Burst int
+	Rule   string
+	Bucket string // under which the calls are counted: of a rule, or of a principal or a tool under it
+	Calls  int
+	Per    time.Duration
+	Burst  int
 }
 
 // Request is one call to be judged.
 type Request struct {
 	Principal string      // who asks
-	Method    string      // the protocol's method, such as "tools/call"
-	Tool      string      // the tool's name as asked for; names are exact
-	Args      canon.Value // the arguments as received: of any kind, maybe absent
+	Method    string      // the protocol's method, such as "tools/call"; "" is that
+	Tool      string      // the tool's name as asked for; names are exact. Of another method: the resource's URI, the prompt's name or ""
+	Args      canon.Value // the arguments as received: of any kind, maybe absent. Of another method: the params
 
 	Tenant  string // optional: of the principal
 	Host    string // optional: the hook's host, such as "claude"
@@ -98,12 +99,19 @@ type Policy struct {
 type ruleset interface {
 	evaluate(Request) (Decision, Why)
 
-	// visible reports whether evaluate could answer anything but Deny for some arguments of the tool.
-	visible(tool string) bool
+	// visible reports whether evaluate could answer anything but Deny for some arguments of the tool, where who calls it;
+	// nil is anybody.
+	visible(who *Who, tool string) bool
+
+	// methodVisible is the same for a method other than tools/call, whatever the params.
+	methodVisible(who *Who, method string) bool
 }
 
-// unlisted is the answer for a tool of which no rule speaks.
-var unlisted = Why{Rule: "default", Reason: "the policy does not allow this tool", Hidden: true}
+// The answers for a tool, and for a method, of which no rule speaks.
+var (
+	unlisted       = Why{Rule: "default", Reason: "the policy does not allow this tool", Hidden: true}
+	unlistedMethod = Why{Rule: "default", Reason: "the policy does not allow this method", Hidden: true}
+)
 
 // Evaluate decides a request. It does no I/O; a rule for an argument takes time in proportion to the arguments.
 func (p *Policy) Evaluate(r Request) (Decision, Why) {
@@ -113,9 +121,17 @@ func (p *Policy) Evaluate(r Request) (Decision, Why) {
 	return p.rules.evaluate(r)
 }
 
-// Visible reports whether a call of the tool could be allowed with some arguments; a list of tools shows no others.
+// Who is somebody who asks, as rules know them.
+type Who struct{ Principal, Tenant string }
+
+// Visible reports whether a call of the tool could be allowed with some arguments, whoever makes it.
 func (p *Policy) Visible(tool string) bool {
-	return p != nil && p.rules != nil && p.rules.visible(tool)
+	return p != nil && p.rules != nil && p.rules.visible(nil, tool)
+}
+
+// VisibleTo reports whether a call of the tool by who could be allowed with some arguments; who sees no others in a list.
+func (p *Policy) VisibleTo(who Who, tool string) bool {
+	return p != nil && p.rules != nil && p.rules.visible(&who, tool)
 }
 
 // Digest returns the SHA-256 of the policy's text in lower-case hex, or "" where there is no policy.

@@ -14,7 +14,7 @@ import (
 
 // The building blocks of random policies and calls.
 var (
-	scopes = []string{"", "", "", "tools: [Bash]", `tools: ["mcp__*"]`, "hosts: [codex]", "when: host == 'claude'", "when: args.no.such == 1", `when: "any(effects.runs, # contains 'git')"`,
+	scopes = []string{"", "", "", "tools: [Bash]", `tools: ["mcp__*"]`, "hosts: [codex]", `methods: ["resources/*"]`, `methods: [tools/call, prompts/get]`, `tenants: ["t*"]`, "when: host == 'claude'", "when: args.no.such == 1", `when: "any(effects.runs, # contains 'git')"`,
 		"args: {command: {max_len: 12}}", "args: {n: {min: 1}}", `args: {path: {under: ["${workspace}"]}}`}
 	kindsOfRules = []string{"", `runs: ["curl *"]`, `runs: ["git push *", ls]`, `runs: ["*"]`, `reads: ["**/.env"]`, `reads: ["**"]`, `writes: ["${workspace}/**"]`, `writes: ["~/**", "/etc/*"]`,
 		`runs: [cat], reads: ["/work/app/*"]`, `connects: ["*.example.com"]`, `spawns: ["*"]`}
@@ -33,6 +33,15 @@ func randomRule(r *rand.Rand, id, decision string) string {
 		}
 	}
 	return rule
+}
+
+// visible reports whether a request like this one could be allowed.
+func visible(p *policy.Policy, r policy.Request) bool {
+	who := policy.Who{Principal: r.Principal, Tenant: r.Tenant}
+	if r.Method == "" || r.Method == "tools/call" || strings.HasPrefix(r.Method, "hook/") {
+		return p.VisibleTo(who, r.Tool)
+	}
+	return p.MethodVisibleTo(who, r.Method)
 }
 
 func randomRules(r *rand.Rand) []string {
@@ -55,6 +64,8 @@ func randomCall(r *rand.Rand) policy.Request {
 		req.Effects = append(req.Effects, effects.Effect{Kind: pick(r, []effects.Kind{effects.Read, effects.Write, effects.Connect, effects.Spawn}), By: -1, Opaque: "a test says so"})
 	}
 	req.Host = pick(r, []string{"claude", "codex", ""})
+	req.Method = pick(r, []string{"", "", "tools/call", "hook/PreToolUse", "resources/read", "prompts/get"})
+	req.Tenant = pick(r, []string{"", "t1"})
 	return req
 }
 
@@ -83,7 +94,7 @@ func TestRulesOnlyPushOneWay(t *testing.T) {
 			if got != d || other.Observed.Decision != why.Observed.Decision || other.SkipPrompt != why.SkipPrompt {
 				t.Fatalf("%v, %+v becomes %v, %+v in another order\n%s", d, why, got, other, strings.Join(list, "\n"))
 			}
-			if why.Rule == "" || why.Reason == "" || why.Hidden && (d != policy.Deny || base.Visible(req.Tool)) {
+			if why.Rule == "" || why.Reason == "" || why.Hidden && (d != policy.Deny || visible(base, req)) {
 				t.Fatalf("%v, %+v\n%s", d, why, strings.Join(list, "\n"))
 			}
 		}
@@ -109,7 +120,7 @@ func TestCombineIsOneRuleSet(t *testing.T) {
 			want, why := one.Evaluate(req)
 			for _, p := range []*policy.Policy{ab, ba} {
 				got, by := p.Evaluate(req)
-				if got != want || by.Observed.Decision != why.Observed.Decision || p.Visible(req.Tool) != one.Visible(req.Tool) {
+				if got != want || by.Observed.Decision != why.Observed.Decision || visible(p, req) != visible(one, req) {
 					t.Fatalf("one file: %v, %+v; two: %v, %+v\n%s", want, why, got, by, strings.Join(list, "\n"))
 				}
 			}

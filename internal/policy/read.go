@@ -9,6 +9,7 @@ import (
 
 	"sallyport/internal/canon"
 	"sallyport/internal/effects"
+	"sallyport/internal/output"
 )
 
 // version2 reads the rules of a version 2 file.
@@ -27,21 +28,30 @@ func (d document) version2(root canon.Value) (*version2, error) {
 		case "starter":
 			v.starter, err = d.word(key, member, "on", "off")
 		case "ledger":
-			v.ledger, err = d.ledger(member)
+			v.ledger, err = d.ledgerTerms(member)
 		case "operator_token":
 			v.token, err = d.operatorToken(member)
 		case "tools":
 			v.declared, err = d.declarations(member)
+		case "require":
+			var q requirement
+			q, err = d.requirement(member)
+			v.requires = append(v.requires, q)
+		case "output":
+			var asked output.Rule
+			asked, err = d.output(member)
+			v.outputs = append(v.outputs, asked)
 		case "rules":
 			rules = member
 		default:
-			err = d.unknown("key", key, member, []string{"version", "default", "mode", "starter", "ledger", "operator_token", "tools", "rules"})
+			err = d.unknown("key", key, member, fileKeys())
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	v.defaults = []fallback{file}
+	v.observeTerms(file.observe)
 	if !rules.Exists() {
 		return v, nil
 	}
@@ -57,6 +67,22 @@ func (d document) version2(root canon.Value) (*version2, error) {
 		v.rules = append(v.rules, placed{rule: r, name: r.id, level: Named, observe: r.observe || file.observe, lifts: true})
 	}
 	return v, nil
+}
+
+// fileKeys are the keys of a version 2 file.
+func fileKeys() []string {
+	return []string{"version", "default", "mode", "starter", "ledger", "operator_token", "require", "output", "tools", "rules"}
+}
+
+// observeTerms applies the mode of a file to what it says of all calls: nothing is asked of results that is not enforced.
+func (v *version2) observeTerms(observe bool) {
+	if !observe {
+		return
+	}
+	v.outputs = nil
+	for i := range v.requires {
+		v.requires[i].observe = true
+	}
 }
 
 // word reads one of some words.
@@ -92,13 +118,6 @@ func (d document) decision(key string, v canon.Value) (Decision, error) {
 func (d document) mode(v canon.Value) (observe bool, err error) {
 	word, err := d.word("mode", v, "enforce", "observe")
 	return word == "observe", err
-}
-
-func (d document) ledger(v canon.Value) (string, error) {
-	if v.Kind() == canon.Object {
-		return "", d.errorAt(v, `a mapping under "ledger" is kept for a later release`, "write one of: required, best_effort")
-	}
-	return d.word("ledger", v, "required", "best_effort")
 }
 
 // operatorToken reads the digest of a token. The token itself has no place in a file that agents may read.
@@ -194,8 +213,8 @@ func (d document) hosts(v canon.Value) ([]glob, error) {
 	return hosts, err
 }
 
-// limit reads how often a rule allows calls.
-func (d document) limit(v canon.Value) (Limit, error) {
+// limit reads how often a rule allows calls, and what is counted apart.
+func (d document) limit(v canon.Value, by *[]string) (Limit, error) {
 	const hint = `write {"calls": 30, "per": "1m"}, and "burst" if fewer may come at once`
 	if v.Kind() != canon.Object {
 		return Limit{}, d.errorAt(v, `"limit" is not an object`, hint)
@@ -210,8 +229,10 @@ func (d document) limit(v canon.Value) (Limit, error) {
 			limit.Burst, err = d.count(key, member)
 		case "per":
 			limit.Per, err = d.duration(key, member)
+		case "by":
+			*by, err = d.limitBy(member)
 		default:
-			err = d.unknown("limit key", key, member, []string{"calls", "per", "burst"})
+			err = d.unknown("limit key", key, member, []string{"calls", "per", "burst", "by"})
 		}
 		if err != nil {
 			return Limit{}, err

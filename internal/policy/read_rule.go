@@ -13,8 +13,8 @@ import (
 // ruleKeys are the keys of a rule.
 func ruleKeys() []string {
 	return []string{
-		"id", "decision", "reason", "mode", "tools", "hosts", "principals", "args", "when",
-		"runs", "reads", "writes", "connects", "spawns", "limit", "mutation", "read_only", "skip_prompt",
+		"id", "decision", "reason", "mode", "methods", "tools", "hosts", "principals", "tenants", "args", "when",
+		"runs", "reads", "writes", "connects", "spawns", "limit", "mutation", "read_only", "output", "skip_prompt",
 	}
 }
 
@@ -39,13 +39,15 @@ func (d document) rule(v canon.Value, ids map[string]bool) (*rule, error) {
 		case "mode":
 			r.observe, err = d.mode(member)
 		case "limit":
-			r.limit, err = d.limit(member)
+			r.limit, err = d.limit(member, &r.limitBy)
 		case "skip_prompt":
 			r.skipPrompt, err = d.bool(key, member)
 		case "read_only":
-			r.readOnly, err = d.bool(key, member)
+			r.terms.ReadOnly, err = d.bool(key, member)
 		case "mutation":
-			r.mutationKey, err = d.mutation(member)
+			err = d.mutation(member, &r.terms)
+		case "output":
+			r.terms.Output, err = d.output(member)
 		default:
 			err = d.scope(r, key, member)
 		}
@@ -65,12 +67,16 @@ func (d document) rule(v canon.Value, ids map[string]bool) (*rule, error) {
 // scope reads a key that says of what calls and effects a rule speaks.
 func (d document) scope(r *rule, key string, v canon.Value) (err error) {
 	switch key {
+	case "methods":
+		r.methods, err = d.methods(v)
 	case "tools":
 		r.tools, err = d.globs(key, "tool", v)
 	case "hosts":
 		r.hosts, err = d.hosts(v)
 	case "principals":
 		r.principals, err = d.globs(key, "principal", v)
+	case "tenants":
+		r.tenants, err = d.globs(key, "tenant", v)
 	case "args":
 		r.args, err = d.arguments(v)
 	case "when":
@@ -102,18 +108,23 @@ func (d document) contradictions(v canon.Value, r *rule) error {
 		return d.errorAtKey(v.Get(key), fmt.Sprintf("rule %q: %s", r.id, msg), hint)
 	}
 	switch {
-	case r.decision == Allow && r.mutationKey != "" && r.readOnly:
+	case r.decision == Allow && r.terms.Key != "" && r.terms.ReadOnly:
 		return refuse("read_only", `"mutation" and "read_only" contradict each other`, "keep one")
 	case r.decision != Allow && r.limit.Calls > 0:
 		return refuse("limit", `a limit is for rules that allow`, "remove it, or allow up to that limit with a rule of its own")
 	case r.decision != Allow && r.skipPrompt:
 		return refuse("skip_prompt", `"skip_prompt" is for rules that allow`, "remove it")
-	case r.decision == Deny && (r.mutationKey != "" || r.readOnly):
+	case r.decision == Deny && (r.terms.Key != "" || r.terms.ReadOnly):
 		key := "mutation"
-		if r.readOnly {
+		if r.terms.ReadOnly {
 			key = "read_only"
 		}
 		return refuse(key, fmt.Sprintf("%q is for rules that allow or ask", key), "remove it: what is denied is not run")
+	case r.decision != Allow && v.Get("output").Exists():
+		return refuse("output", `"output" is for rules that allow`, `remove it, or let it stand beside "rules", where it is for all results`)
+	}
+	if key, msg, hint := r.methodFault(); msg != "" {
+		return refuse(key, msg, hint)
 	}
 	return nil
 }
@@ -142,27 +153,6 @@ func notInID(r rune) bool {
 		return false
 	}
 	return !strings.ContainsRune("-_./", r)
-}
-
-func (d document) mutation(v canon.Value) (string, error) {
-	const hint = `write {"key": "request_id"}: the argument by which a retry is known`
-	if v.Kind() != canon.Object {
-		return "", d.errorAt(v, `"mutation" is not an object`, hint)
-	}
-	for key, member := range v.Members() {
-		if key != "key" {
-			return "", d.unknown("mutation key", key, member, []string{"key"})
-		}
-	}
-	key := v.Get("key")
-	name, ok := key.Text()
-	if !ok {
-		return "", d.errorAt(v, `"mutation" has no key that is the name of an argument`, hint)
-	}
-	if msg, hint := nameFault("argument", name); msg != "" {
-		return "", d.errorAt(key, msg, hint)
-	}
-	return name, nil
 }
 
 func (d document) when(v canon.Value) (*condition, error) {

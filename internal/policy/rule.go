@@ -14,10 +14,10 @@ type rule struct {
 	observe  bool // not enforced
 
 	// Which calls it speaks of.
-	tools, hosts, principals []glob
-	args                     []argument
-	when                     *condition
-	broken                   *argRule // version 1: calls that break this rule
+	methods, tools, hosts, principals, tenants []glob
+	args                                       []argument
+	when                                       *condition
+	broken                                     *argRule // version 1: calls that break this rule
 
 	// Which effects of such a call it speaks of.
 	keyed         bool                        // some, rather than the call as it is
@@ -27,11 +27,11 @@ type rule struct {
 	connects      []*hostPattern
 	spawns        []glob
 
-	limit       Limit // of an Allow; zero if it has none
-	skipPrompt  bool
-	readOnly    bool
-	mutationKey string
-	reason      string
+	limit      Limit    // of an Allow; zero if it has none
+	limitBy    []string // what is counted apart: limitBy reads it
+	skipPrompt bool
+	terms      Terms // of an Allow or Ask: without Rule
+	reason     string
 }
 
 // speaksOf reports whether the rule speaks of a kind of effect.
@@ -50,14 +50,22 @@ func (r *rule) speaksOf(kind effects.Kind) bool {
 	}
 }
 
-// inScope reports whether the rule speaks of calls of that tool, by that principal, from that host.
+// inScope reports whether the rule speaks of requests of that method, of calls of that tool, by that principal, from that
+// host.
 func (r *rule) inScope(req *Request) bool {
-	return matchesAny(r.tools, req.Tool) && matchesAny(r.hosts, req.Host) && matchesAny(r.principals, req.Principal)
+	return r.speaksOfMethod(req.Method) && (matchesAny(r.tools, req.Tool) || !isToolCall(req.Method)) &&
+		matchesAny(r.hosts, req.Host) && matchesAny(r.principals, req.Principal) && matchesAny(r.tenants, req.Tenant)
 }
 
-// blanket reports whether the rule speaks of all calls of its tools, whoever makes them and whatever they do.
+// blanket reports whether the rule speaks of all calls of its tools, and all requests of its methods, whoever makes them
+// and whatever they do.
 func (r *rule) blanket() bool {
-	return !r.keyed && r.hosts == nil && r.principals == nil && r.args == nil && r.when == nil && r.broken == nil
+	return r.principals == nil && r.tenants == nil && r.blanketButFor()
+}
+
+// blanketButFor is blanket for those of whom the rule speaks.
+func (r *rule) blanketButFor() bool {
+	return !r.keyed && r.hosts == nil && r.args == nil && r.when == nil && r.broken == nil
 }
 
 // answer is how surely something is so.

@@ -15,6 +15,7 @@ type index struct {
 	lenient  []int // the rules that can lift the default: those that allow first, then those that ask
 	observes bool  // something is not enforced
 	skips    bool  // some rule spares the host's prompt
+	terms    bool  // some rule says how calls are to be carried out
 
 	// The patterns of the strict rules.
 	runs     []runEntry // by program; the first of them have none
@@ -61,6 +62,7 @@ func (v *version2) buildIndex() {
 			if r.lifts {
 				x.lenient = append(x.lenient, i)
 				x.skips = x.skips || r.skipPrompt
+				x.terms = x.terms || r.terms != (Terms{})
 			}
 			continue
 		}
@@ -74,6 +76,9 @@ func (v *version2) buildIndex() {
 	}
 	for _, f := range v.defaults {
 		x.observes = x.observes || f.observe
+	}
+	for _, q := range v.requires {
+		x.observes = x.observes || q.observe
 	}
 	slices.SortFunc(x.runs, func(a, b runEntry) int {
 		return cmp.Or(strings.Compare(a.program, b.program), a.place-b.place)

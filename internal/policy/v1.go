@@ -34,6 +34,8 @@ var (
 
 func (r *version1) evaluate(req Request) (Decision, Why) {
 	switch {
+	case !isToolCall(req.Method):
+		return Deny, unlistedMethod
 	case r.deny[req.Tool]:
 		return Deny, denied
 	case !r.allow[req.Tool]:
@@ -48,7 +50,7 @@ func (r *version1) evaluate(req Request) (Decision, Why) {
 }
 
 // visible needs no look at the rules for arguments: reading refuses those which no string can meet.
-func (r *version1) visible(tool string) bool {
+func (r *version1) visible(_ *Who, tool string) bool {
 	return r.allow[tool] && !r.deny[tool]
 }
 

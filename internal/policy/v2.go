@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"sallyport/internal/effects"
+	"sallyport/internal/output"
 )
 
 // version2 is the second policy language: rules that deny, ask or allow, by tool, by arguments, by condition, and by what a
@@ -13,8 +14,10 @@ type version2 struct {
 	defaults []fallback
 	declared []declaration
 	starter  string // "on", "off", or "" where the file does not say
-	ledger   string // "required", "best_effort" or ""
+	ledger   ledgerTerms
 	token    string // SHA-256 of the operator's token in hex, or ""
+	outputs  []output.Rule
+	requires []requirement
 
 	indexed sync.Once
 	index   index
@@ -66,18 +69,20 @@ func (v *version2) evaluate(req Request) (Decision, Why) {
 	return d, why
 }
 
-// visible: a tool is hidden if a rule denies all of its calls, or if the default denies them and no rule could lift that.
-func (v *version2) visible(tool string) bool {
-	lifted := v.fallback(false) != Deny
+// visible: a tool is hidden if a rule denies all of its calls, or if the default denies them and no rule could lift that,
+// or if none that could has what the policy requires.
+func (v *version2) visible(who *Who, tool string) bool {
+	required := v.required(false)
+	lifted := v.fallback(false) != Deny && required.nothing()
 	for i := range v.rules {
 		r := &v.rules[i]
-		if r.observe || !matchesAny(r.tools, tool) {
+		if r.observe || !matchesAny(r.tools, tool) || !r.speaksOfMethod(toolCall) || !r.mayBeBy(who) {
 			continue
 		}
-		if r.decision == Deny && r.blanket() {
+		if r.deniesAll(who, toolCall) {
 			return false
 		}
-		lifted = lifted || r.lifts
+		lifted = lifted || r.lifts && r.decision != Deny && required.metBy(r.terms)
 	}
 	return lifted
 }
@@ -92,9 +97,7 @@ func (v *version2) limits(req *Request) []Limit {
 			continue
 		}
 		if !r.keyed || c.coversOne(r) {
-			limit := r.limit
-			limit.Rule = r.name
-			limits = append(limits, limit)
+			limits = append(limits, r.limitOf(req))
 		}
 	}
 	return limits
@@ -108,12 +111,7 @@ type call struct {
 	found  []finding // what each rule has to do with the effects; by its index
 	opaque [5]int    // for each kind, 1 + the index of the first effect that cannot be read
 	env    map[string]any
-
-	room [maxInPlace]finding
 }
-
-// maxInPlace is how many rules need no memory of their own for a call.
-const maxInPlace = 96
 
 // finding is what a rule that denies or asks has to do with the effects of a call.
 type finding struct {
@@ -127,12 +125,7 @@ type finding struct {
 
 func (v *version2) newCall(req *Request) *call {
 	v.indexed.Do(v.buildIndex)
-	c := &call{v: v, req: req}
-	if len(v.rules) <= maxInPlace {
-		c.found = c.room[:len(v.rules)]
-	} else {
-		c.found = make([]finding, len(v.rules))
-	}
+	c := &call{v: v, req: req, found: make([]finding, len(v.rules))}
 	for i := range v.rules {
 		c.found[i].out = !v.rules[i].inScope(req)
 	}
@@ -184,12 +177,17 @@ func (c *call) judge(observed bool) (Decision, Why) {
 	case strict.rule != nil && base.decision >= Ask:
 		return Ask, c.whyStrict(strict)
 	case base.rule != nil && base.decision == Allow:
+		if why, missing := c.unmet(observed); missing {
+			return Deny, why
+		}
 		return Allow, Why{Rule: base.rule.name, Reason: allowed.Reason, SkipPrompt: c.skipsPrompt(observed)}
 	case base.rule != nil:
 		return Ask, c.whyStrict(base)
-	default:
-		return base.decision, c.whyDefault(base)
 	}
+	if why, missing := c.unmet(observed); missing && base.decision == Allow {
+		return Deny, why
+	}
+	return base.decision, c.whyDefault(base)
 }
 
 // strictest returns what the rules that deny and ask make of the call.

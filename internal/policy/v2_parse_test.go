@@ -16,10 +16,14 @@ func v2(rule string) string { return `{"version":2,"rules":[ ` + rule + `]}` }
 // demand is a rule that demands something of an argument.
 func demand(of string) string { return v2(`{"id":"r","decision":"deny","args":{"x":` + of + `}}`) }
 
+const toolsOfMethods = `name what a method is asked for under "args": {"uri": {"matches": "file:.*"}} or {"name": {"equals": "review"}}; for calls of tools write a rule of its own`
+
+const ruleKeysKnown = `known here: id, decision, reason, mode, methods, tools, hosts, principals, tenants, args, when, runs, reads, writes, connects, spawns, limit, mutation, read_only, output, skip_prompt`
+
 var v2Errors = []struct{ name, text, want, hint string }{
 	// The file.
 	{"unknown key", `{"version":2,"rule":[]}`, `p.json:1:14: unknown key "rule"`, `did you mean "rules"?`},
-	{"unknown key far from all", `{"version":2,"allow":[]}`, `p.json:1:14: unknown key "allow"`, `known here: version, default, mode, starter, ledger, operator_token, tools, rules`},
+	{"unknown key far from all", `{"version":2,"allow":[]}`, `p.json:1:14: unknown key "allow"`, `known here: version, default, mode, starter, ledger, operator_token, require, output, tools, rules`},
 	{"default", `{"version":2,"default":"denny"}`, `p.json:1:24: "default" is not one of deny, ask, allow`, `did you mean "deny"?`},
 	{"default that is null", `{"version":2,"default":null}`, `p.json:1:24: "default" is not one of deny, ask, allow`, `write one of: deny, ask, allow`},
 	{"mode", `{"version":2,"mode":"dry-run"}`, `p.json:1:21: "mode" is not one of enforce, observe`, `write one of: enforce, observe`},
@@ -27,7 +31,19 @@ var v2Errors = []struct{ name, text, want, hint string }{
 	{"operator's token in clear", `{"version":2,"operator_token":"hunter2"}`, `p.json:1:31: "operator_token" is not "sha256:" and 64 hexadecimal digits`, `printf %s TOKEN | sha256sum gives the digits; make the token long and random`},
 	{"starter that is true", `{"version":2,"starter":true}`, `p.json:1:24: "starter" is not one of on, off`, `write on, not true`},
 	{"ledger", `{"version":2,"ledger":"best-effort"}`, `p.json:1:23: "ledger" is not one of required, best_effort`, `did you mean "best_effort"?`},
-	{"ledger of a later release", `{"version":2,"ledger":{"dir":"x"}}`, `p.json:1:23: a mapping under "ledger" is kept for a later release`, `write one of: required, best_effort`},
+	{"ledger key", `{"version":2,"ledger":{"dir":"x"}}`, `p.json:1:24: unknown ledger key "dir"`, `known here: required, reads`},
+	{"ledger's reads", `{"version":2,"ledger":{"reads":"batch"}}`, `p.json:1:32: "reads" is not one of durable, batched`, `write one of: durable, batched`},
+	{"ledger required by a word", `{"version":2,"ledger":{"required":"yes"}}`, `p.json:1:35: "required" is neither true nor false`, ``},
+	{"empty ledger", `{"version":2,"ledger":{}}`, `p.json:1:23: "ledger" is empty`, `write {"required": true, "reads": "durable"}, or remove it`},
+	{"require that is a word", `{"version":2,"require":"key"}`, `p.json:1:24: "require" is not a list`, `write a list, also of one: ["key"]`},
+	{"require of what is not there", `{"version":2,"require":["keys"]}`, `p.json:1:25: nothing that could be required is called "keys"`, `did you mean "key"?`},
+	{"empty output", `{"version":2,"output":{}}`, `p.json:1:23: "output" is empty`, `write what is asked of results: {"max_bytes": "1MiB", "control": "mark", "secrets": "mask"}`},
+	{"output key", `{"version":2,"output":{"secret":"mask"}}`, `p.json:1:24: unknown output key "secret"`, `did you mean "secrets"?`},
+	{"output's control", `{"version":2,"output":{"control":"strip"}}`, `p.json:1:34: "control" is not one of mark, remove`, `write one of: mark, remove`},
+	{"output's secrets", `{"version":2,"output":{"secrets":true}}`, `p.json:1:34: "secrets" is not one of mask`, `write one of: mask`},
+	{"output in decimal units", `{"version":2,"output":{"max_bytes":"1MB"}}`, `p.json:1:36: "max_bytes" is not a number of bytes from 1 to 1GiB`, `write "64KiB", "1MiB", or the bare number of bytes`},
+	{"output of nothing", `{"version":2,"output":{"max_bytes":0}}`, `p.json:1:36: "max_bytes" is not a number of bytes from 1 to 1GiB`, `write "64KiB", "1MiB", or the bare number of bytes`},
+	{"output beyond all", `{"version":2,"output":{"max_bytes":"2147483647GiB"}}`, `p.json:1:36: "max_bytes" is not a number of bytes from 1 to 1GiB`, `write "64KiB", "1MiB", or the bare number of bytes`},
 	{"rules are no list", `{"version":2,"rules":{}}`, `p.json:1:22: "rules" is not a list`, `each rule begins with its id: [{"id": "no-curl", "decision": "deny", "runs": ["curl *"]}]`},
 	{"declared without effects", `{"version":2,"tools":{"mcp__x":{}}}`, `p.json:1:32: what is declared of tool "mcp__x" has no effects`, `declare by tool: {"mcp__fs__*": {"effects": {"writes": ["path"]}}}`},
 	{"declared kind", `{"version":2,"tools":{"x":{"effects":{"write":["path"]}}}}`, `p.json:1:39: unknown kind of effects "write"`, `did you mean "writes"?`},
@@ -70,13 +86,28 @@ var v2Errors = []struct{ name, text, want, hint string }{
 	{"limit in a number", v2(`{"id":"r","decision":"allow","limit":{"calls":1,"per":60}}`), `p.json:1:78: "per" is not a duration`, `write a number with its unit: "30s", "1m", "24h"`},
 	{"limit in no time", v2(`{"id":"r","decision":"allow","limit":{"calls":1,"per":"-1m"}}`), `p.json:1:78: "per" is not between a second and a year: "-1m"`, `write a number with its unit: "30s", "1m", "24h"`},
 	{"contradictory limit", v2(`{"id":"r","decision":"allow","limit":{"calls":5,"per":"1m","burst":6}}`), `p.json:1:91: "burst" 6 is more than "calls" 5`, `a burst is the most that may come at once`},
-	{"limit key", v2(`{"id":"r","decision":"allow","limit":{"count":5}}`), `p.json:1:62: unknown limit key "count"`, `known here: calls, per, burst`},
+	{"limit key", v2(`{"id":"r","decision":"allow","limit":{"count":5}}`), `p.json:1:62: unknown limit key "count"`, `known here: calls, per, burst, by`},
 	{"limit on a deny", v2(`{"id":"r","decision":"deny","limit":{"calls":5,"per":"1m"}}`), `p.json:1:52: rule "r": a limit is for rules that allow`, `remove it, or allow up to that limit with a rule of its own`},
 	{"prompt of a deny", v2(`{"id":"r","decision":"deny","skip_prompt":true}`), `p.json:1:52: rule "r": "skip_prompt" is for rules that allow`, `remove it`},
 	{"prompt of an ask", v2(`{"id":"r","decision":"ask","skip_prompt":true}`), `p.json:1:51: rule "r": "skip_prompt" is for rules that allow`, `remove it`},
 	{"mutation that only reads", v2(`{"id":"r","decision":"allow","mutation":{"key":"k"},"read_only":true}`), `p.json:1:76: rule "r": "mutation" and "read_only" contradict each other`, `keep one`},
 	{"mutation of a deny", v2(`{"id":"r","decision":"deny","mutation":{"key":"k"}}`), `p.json:1:52: rule "r": "mutation" is for rules that allow or ask`, `remove it: what is denied is not run`},
 	{"mutation without a key", v2(`{"id":"r","decision":"allow","mutation":{}}`), `p.json:1:64: "mutation" has no key that is the name of an argument`, `write {"key": "request_id"}: the argument by which a retry is known`},
+	{"mutation that is only idempotent", v2(`{"id":"r","decision":"allow","mutation":{"idempotent":true}}`), `p.json:1:64: "mutation" has no key that is the name of an argument`, `write {"key": "request_id"}: the argument by which a retry is known`},
+	{"mutation by a number", v2(`{"id":"r","decision":"allow","mutation":{"key":1}}`), `p.json:1:71: the key of "mutation" is not the name of an argument`, `write "request_id", or "sallyport/request_id" for that member of _meta`},
+	{"mutation by a pointer", v2(`{"id":"r","decision":"allow","mutation":{"key":"/a/b"}}`), `p.json:1:71: the key "/a/b" is a JSON pointer`, `name a top-level argument`},
+	{"mutation by another member of _meta", v2(`{"id":"r","decision":"allow","mutation":{"key":"sallyport/id"}}`), `p.json:1:71: unknown member of _meta "sallyport/id"`, `did you mean "sallyport/request_id"?`},
+	{"mutation key", v2(`{"id":"r","decision":"allow","mutation":{"keys":"a"}}`), `p.json:1:65: unknown mutation key "keys"`, `did you mean "key"?`},
+	{"verification, which is of a later release", v2(`{"id":"r","decision":"allow","verify":{"tool":"x"}}`), `p.json:1:53: unknown rule key "verify"`, ruleKeysKnown},
+	{"output of a deny", v2(`{"id":"r","decision":"deny","output":{"control":"mark"}}`), `p.json:1:52: rule "r": "output" is for rules that allow`, `remove it, or let it stand beside "rules", where it is for all results`},
+	{"limit by what is not known", v2(`{"id":"r","decision":"allow","limit":{"calls":5,"per":"1m","by":["user"]}}`), `p.json:1:89: calls cannot be counted by "user"`, `known here: principal, tenant, tool`},
+	{"limit by what is misspelt", v2(`{"id":"r","decision":"allow","limit":{"calls":5,"per":"1m","by":["principle"]}}`), `p.json:1:89: calls cannot be counted by "principle"`, `did you mean "principal"?`},
+
+	// Methods.
+	{"tools of another method", v2(`{"id":"r","decision":"allow","methods":["prompts/get"],"tools":["x"]}`), `p.json:1:79: rule "r": "tools" is for calls of tools, and the rule speaks of method "prompts/get"`, toolsOfMethods},
+	{"tools of all methods", v2(`{"id":"r","decision":"deny","tools":["x"],"methods":["*"]}`), `p.json:1:52: rule "r": "tools" is for calls of tools, and the rule speaks of method "*"`, toolsOfMethods},
+	{"methods that are none", v2(`{"id":"r","decision":"deny","methods":[]}`), `p.json:1:62: "methods" is empty`, `a rule without "methods" speaks of any; remove the key, or list something`},
+	{"method with a class", v2(`{"id":"r","decision":"deny","methods":["[a]"]}`), `p.json:1:63: method pattern "[a]" holds "["`, `only * (any text) and ? (one character) are special in a pattern`},
 
 	// Conditions.
 	{"empty condition", v2(`{"id":"r","decision":"deny","when":""}`), `p.json:1:59: "when" is empty`, `remove it, or write something`},
@@ -153,7 +184,9 @@ rules:
     decision: allow
     tools: ["write_note", "fs__read_*"]
     hosts: [claude, codex]
+    methods: [tools/call]
     principals: ["*"]
+    tenants: ["*"]
     args:
       request_id: {type: string, min_len: 8, max_len: 80, required: true}
       path: {under: ["${workspace}", ~/x/]}
@@ -162,8 +195,9 @@ rules:
       flag: {equals: true}
       name: {matches: '[a-z]+'}
     when: principal.tenant == args.tenant
-    limit: {calls: 30, per: 1m, burst: 5}
-    mutation: {key: request_id}
+    limit: {calls: 30, per: 1m, burst: 5, by: [principal, tool]}
+    mutation: {key: request_id, idempotent: true}
+    output: {max_bytes: 64KiB, control: remove}
     skip_prompt: true
     reason: fine
   - id: reading

@@ -321,6 +321,45 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+// TestVisibleToOne looks at what ann may know of, who is of the tenant acme, where others may know more or less.
+func TestVisibleToOne(t *testing.T) {
+	for name, tc := range map[string]struct {
+		policy   string
+		ann, all bool
+	}{
+		"another's":                     {rules("deny", `id: a, decision: allow, tools: [t], principals: [bob]`), false, true},
+		"hers":                          {rules("deny", `id: a, decision: allow, tools: [t], principals: ["a*"]`), true, true},
+		"another tenant's":              {rules("deny", `id: a, decision: allow, tools: [t], tenants: [other]`), false, true},
+		"her tenant's":                  {rules("deny", `id: a, decision: allow, tools: [t], tenants: [acme]`), true, true},
+		"denied to her":                 {rules("allow", `id: a, decision: deny, tools: [t], principals: [ann]`), false, true},
+		"denied to others":              {rules("allow", `id: a, decision: deny, tools: [t], principals: [bob]`), true, true},
+		"denied to her with some":       {rules("allow", `id: a, decision: deny, tools: [t], principals: [ann], args: {x: {equals: 1}}`), true, true},
+		"denied to her in another host": {rules("allow", `id: a, decision: deny, tools: [t], principals: [ann], hosts: [codex]`), true, true},
+		"denied to her, observed":       {rules("allow", `id: a, decision: deny, tools: [t], principals: [ann], mode: observe`), true, true},
+		"asked of others":               {rules("deny", `id: a, decision: ask, tools: [t], principals: [bob]`), false, true},
+	} {
+		p := mustParse(t, tc.policy)
+		if got := p.VisibleTo(policy.Who{Principal: "ann", Tenant: "acme"}, "t"); got != tc.ann {
+			t.Errorf("%s: visible to ann: %v", name, got)
+		}
+		if got := p.Visible("t"); got != tc.all {
+			t.Errorf("%s: visible: %v", name, got)
+		}
+		r := call(t, "t", `{}`)
+		r.Principal, r.Tenant = "ann", "acme"
+		if d, why := p.Evaluate(r); why.Hidden == tc.ann && d == policy.Deny || d != policy.Deny && why.Hidden {
+			t.Errorf("%s: decided %v, hidden %v", name, d, why.Hidden)
+		}
+		methods := mustParse(t, strings.ReplaceAll(tc.policy, "tools: [t]", "methods: [prompts/get]"))
+		if got := methods.MethodVisibleTo(policy.Who{Principal: "ann", Tenant: "acme"}, "prompts/get"); got != tc.ann {
+			t.Errorf("%s: a method is visible to ann: %v", name, got)
+		}
+	}
+	if (*policy.Policy)(nil).VisibleTo(policy.Who{}, "t") || (&policy.Policy{}).MethodVisibleTo(policy.Who{}, "prompts/get") {
+		t.Error("something is visible without a policy")
+	}
+}
+
 func TestReasons(t *testing.T) {
 	for _, tc := range []struct{ policy, command, want string }{
 		{rules("allow", noCurl), "curl http://secret.example/token", `rule no-curl denies "curl *"`},
@@ -357,9 +396,9 @@ func TestLimits(t *testing.T) {
 		r    policy.Request
 		want []policy.Limit
 	}{
-		{call(t, "web", `{}`), []policy.Limit{{Rule: "web", Calls: 30, Per: time.Minute, Burst: 5}}},
+		{call(t, "web", `{}`), []policy.Limit{{Rule: "web", Bucket: "web", Calls: 30, Per: time.Minute, Burst: 5}}},
 		{call(t, "other", `{}`), nil},
-		{shell("ls && make"), []policy.Limit{{Rule: "ls", Calls: 3, Per: time.Hour, Burst: 3}}},
+		{shell("ls && make"), []policy.Limit{{Rule: "ls", Bucket: "ls", Calls: 3, Per: time.Hour, Burst: 3}}},
 		{shell("make"), nil},
 	} {
 		if diff := cmp.Diff(tc.want, p.Limits(tc.r)); diff != "" {

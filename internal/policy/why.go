@@ -8,7 +8,7 @@ import (
 
 // whyStrict explains the decision of a rule that denies or asks.
 func (c *call) whyStrict(v verdict) Why {
-	why := Why{Rule: v.rule.name, Hidden: v.decision == Deny && !c.v.visible(c.req.Tool)}
+	why := Why{Rule: v.rule.name, Hidden: v.decision == Deny && !c.visible()}
 	if v.rule.broken != nil {
 		broken, _ := v.rule.broken.check(c.req.Args)
 		why.Reason = broken.Reason
@@ -106,13 +106,30 @@ func (c *call) whyDefault(v verdict) Why {
 	case v.decision == Ask:
 		why.Reason = "the policy asks first about what no rule allows"
 	default:
-		if !c.v.visible(c.req.Tool) {
-			return unlisted
+		if !c.visible() {
+			return c.unlisted()
 		}
 		why.Reason = "no rule of the policy allows this call"
 	}
-	why.Hidden = v.decision == Deny && !c.v.visible(c.req.Tool)
+	why.Hidden = v.decision == Deny && !c.visible()
 	return why
+}
+
+// visible reports whether another request like this one by the same caller, with other arguments, could be allowed.
+func (c *call) visible() bool {
+	who := Who{Principal: c.req.Principal, Tenant: c.req.Tenant}
+	if isToolCall(c.req.Method) {
+		return c.v.visible(&who, c.req.Tool)
+	}
+	return c.v.methodVisible(&who, c.req.Method)
+}
+
+// unlisted is the answer where no rule speaks of such a request.
+func (c *call) unlisted() Why {
+	if isToolCall(c.req.Method) {
+		return unlisted
+	}
+	return unlistedMethod
 }
 
 // left names an effect that no rule covers.
