@@ -177,8 +177,12 @@ func (l *Log[S]) serve(r *request[S]) {
 			return
 		}
 		l.mu.Lock()
+	} else {
+		l.leading = true
+		l.mu.Unlock()
+		l.gather()
+		l.mu.Lock()
 	}
-	l.leading = true
 	batch, later := l.take()
 	l.mu.Unlock()
 
@@ -203,8 +207,9 @@ func (l *Log[S]) serve(r *request[S]) {
 	}
 }
 
-// gather lets those who were just served come back with their next wishes, for as long as more
-// do. Else the callers would fall into two halves for good, each waiting for the other's sync.
+// gather lets those who are about to have a wish come with it, for as long as more do: who was just served, who began when
+// the leader did. Else the callers would fall into two halves for good, each waiting for the other's sync. A lone caller
+// yields once, to nobody.
 func (l *Log[S]) gather() {
 	const most = 8
 	for before, yields := -1, 0; yields < most; yields++ {

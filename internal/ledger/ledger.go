@@ -24,8 +24,9 @@ const FileName = "ledger.jsonl"
 
 // Ledger is an open ledger. It is safe for concurrent use.
 type Ledger struct {
-	log *durable.Log[hash]
-	now func() time.Time
+	log  *durable.Log[hash]
+	now  func() time.Time
+	soon soon
 
 	refusal error // not nil: there is no file
 }
@@ -63,8 +64,8 @@ func (l *Ledger) AppendRecovered(body []byte) error {
 }
 
 func (l *Ledger) append(e entry) error {
-	if l.refusal != nil {
-		return l.refusal
+	if err := l.refuses(); err != nil {
+		return err
 	}
 	_, err := l.log.Append(l.line(e))
 	return err
@@ -98,8 +99,8 @@ func (l *Ledger) noteTorn(torn durable.Torn) durable.Line[hash] {
 func (l *Ledger) Ready() error { return l.view(nil) }
 
 func (l *Ledger) view(view func(r io.ReaderAt, end int64) error) error {
-	if l.refusal != nil {
-		return l.refusal
+	if err := l.refuses(); err != nil {
+		return err
 	}
 	return l.log.View(view)
 }
@@ -115,31 +116,45 @@ func (l *Ledger) End() int64 {
 // Holds reports whether the records from an offset on, which End gave earlier, hold an attempt's
 // outcome. It is an error for the ledger to be shorter than that: records were lost.
 func (l *Ledger) Holds(attempt string, outcome Outcome, from int64) (bool, error) {
+	return l.holds(from, wanted("attempt", attempt), wanted("outcome", string(outcome)))
+}
+
+// HoldsFor is Holds for the records of one method that were made by one rule.
+func (l *Ledger) HoldsFor(method, rule, attempt string, from int64) (bool, error) {
+	return l.holds(from, wanted("method", method), wanted("rule", rule), wanted("attempt", attempt))
+}
+
+// wanted is a member as it stands in a line. In a string a quote is escaped, so it can only be a member of the line or of
+// an object in it.
+func wanted(key, value string) []byte {
+	return canon.AppendString([]byte(`"`+key+`":`), value)
+}
+
+func (l *Ledger) holds(from int64, members ...[]byte) (bool, error) {
 	found := false
 	err := l.view(func(r io.ReaderAt, end int64) error {
 		if from > end {
 			return fmt.Errorf("the ledger ends at byte %d, but it was at %d before: records were lost", end, from)
 		}
-		// In a string a quote is escaped, so these can only be members of the line or of an object in it.
-		wantAttempt := canon.AppendString([]byte(`"attempt":`), attempt)
-		wantOutcome := canon.AppendString([]byte(`"outcome":`), string(outcome))
 		return eachLine(io.NewSectionReader(r, from, end-from), func(line []byte) error {
-			if bytes.Contains(line, wantAttempt) && bytes.Contains(line, wantOutcome) {
-				found = true
-				return errStop
+			for _, member := range members {
+				if !bytes.Contains(line, member) {
+					return nil
+				}
 			}
-			return nil
+			found = true
+			return errStop
 		})
 	})
 	return found, err
 }
 
-// Close closes the ledger. It must be the last call.
+// Close makes durable what AppendSoon was given, and closes the ledger. It must be the last call.
 func (l *Ledger) Close() error {
 	if l.refusal != nil {
 		return nil
 	}
-	return l.log.Close()
+	return errors.Join(l.stopFlushing(), l.log.Close())
 }
 
 // errStop ends eachLine without being an error.

@@ -71,6 +71,7 @@ var allFields = Record{
 	ArgsDigest: strings.Repeat("a", 64), PolicyDigest: strings.Repeat("b", 64), Principal: "local", Rule: "allow",
 	Attempt: "0123456789abcdef", TraceID: strings.Repeat("c", 32), Recovered: true, TornFile: "ledger.jsonl.torn-1", TornBytes: 7,
 	Host: "claude", Session: "s-1", Effects: []byte(`{"runs":["git push"]}`), Observed: "deny", ObservedRule: "force-push", Corrects: true,
+	Reason: "looked at it", Tenant: "acme", Upstream: "files",
 }
 
 func TestRecordsAreCanonicalAndComplete(t *testing.T) {

@@ -54,7 +54,10 @@ type Record struct {
 	ObservedRule string  // optional: the first of those rules
 	Corrects     bool    // the host was told this, and the record before it of this request_id says something else
 	TraceID      string  // optional: W3C trace id
+	Reason       string  // optional: in words, where a person decided, or a request was refused before it was a call
 	Recovered    bool    // written after a crash for an effect from before it
+	Tenant       string  // optional: of the principal
+	Upstream     string  // optional: the server behind us that the call was for
 	TornFile     string  // optional: a torn tail was set aside there, beside the ledger
 	TornBytes    int64   //
 }
@@ -62,7 +65,7 @@ type Record struct {
 // entry is a record's line but for the three members that only the moment of appending knows:
 // prev_sha256, sha256 and ts. Each part ends with a comma, or is empty.
 type entry struct {
-	beforePrev, beforeHash, beforeTime []byte
+	beforePrev, beforeHash, beforeTime, afterTime []byte
 }
 
 // encode spells a record's members in code-point order of their keys, which is the canonical one.
@@ -88,6 +91,9 @@ func (r *Record) encode() entry {
 	buf = member(buf, "policy_digest", r.PolicyDigest)
 	prev := len(buf)
 	buf = member(buf, "principal", r.Principal)
+	if r.Reason != "" {
+		buf = text(buf, "reason", r.Reason)
+	}
 	if r.Recovered {
 		buf = append(buf, recoveredMember...)
 	}
@@ -97,6 +103,7 @@ func (r *Record) encode() entry {
 		buf = text(buf, "session", r.Session)
 	}
 	hash := len(buf)
+	buf = optional(buf, "tenant", r.Tenant)
 	if r.TornFile != "" {
 		buf = append(buf, `"torn_bytes":`...)
 		buf = strconv.AppendInt(buf, r.TornBytes, 10)
@@ -104,7 +111,9 @@ func (r *Record) encode() entry {
 		buf = member(buf, "torn_file", r.TornFile)
 	}
 	buf = optional(buf, "trace_id", r.TraceID)
-	return entry{buf[:prev:prev], buf[prev:hash:hash], buf[hash:]}
+	time := len(buf)
+	buf = optional(buf, "upstream", r.Upstream)
+	return entry{buf[:prev:prev], buf[prev:hash:hash], buf[hash:time:time], buf[time:]}
 }
 
 const recoveredMember = `"recovered":true,`
@@ -114,7 +123,7 @@ const recoveredMember = `"recovered":true,`
 func (r *Record) Body() []byte {
 	e := r.encode()
 	body := append([]byte{'{'}, e.beforePrev...)
-	body = append(append(body, e.beforeHash...), e.beforeTime...)
+	body = append(append(append(body, e.beforeHash...), e.beforeTime...), e.afterTime...)
 	body[len(body)-1] = '}'
 	return body
 }
@@ -124,7 +133,7 @@ func recoveredEntry(body []byte) (entry, error) {
 	var e entry
 	marked := false
 	err := canon.CheckObject(body, func(key, _ []byte, start, end int) {
-		part := &e.beforeTime
+		part := &e.afterTime
 		switch k := string(key); {
 		case k < "prev_sha256":
 			part = &e.beforePrev
@@ -134,6 +143,8 @@ func recoveredEntry(body []byte) (entry, error) {
 				*part = append(*part, recoveredMember...)
 				marked = true
 			}
+		case k < "ts":
+			part = &e.beforeTime
 		}
 		*part = append(append(*part, body[start:end]...), ',')
 	})
@@ -152,8 +163,11 @@ func (e entry) appendTo(dst []byte, prev hash, now int64) ([]byte, hash) {
 	dst = append(dst, prev[:]...)
 	dst = append(dst, `",`...)
 	dst = append(dst, e.beforeHash...)
-	var last [32]byte
+	var last [128]byte
 	end := strconv.AppendInt(append(last[:0], `"ts":`...), now, 10)
+	if len(e.afterTime) > 0 {
+		end = append(append(end, ','), e.afterTime[:len(e.afterTime)-1]...)
+	}
 	end = append(end, '}')
 
 	h := sha256.New()
