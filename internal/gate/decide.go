@@ -73,22 +73,33 @@ func takeLimits(store Limits, limits []policy.Limit) (rule, reason string) {
 	}
 	wanted := make([]interlock.Limit, len(limits))
 	for i, l := range limits {
-		wanted[i] = interlock.Limit{Name: l.Rule, Calls: l.Calls, Per: l.Per, Burst: l.Burst}
+		wanted[i] = interlock.Limit{Name: l.Bucket, Calls: l.Calls, Per: l.Per, Burst: l.Burst}
 	}
 	refused, err := store.Take(time.Now(), wanted)
 	switch {
 	case err != nil:
 		return limits[0].Rule, "the rule has a limit, and its calls could not be counted: " + err.Error()
 	case refused != nil:
-		return refused.Name, fmt.Sprintf("the rule's limit is used up: the next call is allowed in %v", refused.Wait.Round(time.Second)+time.Second)
+		return ruleOf(limits, refused.Name), fmt.Sprintf("the rule's limit is used up: the next call is allowed in %v", refused.Wait.Round(time.Second)+time.Second)
 	}
 	return "", ""
+}
+
+// ruleOf returns the rule whose calls are counted in a bucket.
+func ruleOf(limits []policy.Limit, bucket string) string {
+	for _, l := range limits {
+		if l.Bucket == bucket {
+			return l.Rule
+		}
+	}
+	return bucket
 }
 
 func (v *Verdict) request() policy.Request {
 	q := v.question
 	return policy.Request{
 		Principal: q.Caller.Principal,
+		Tenant:    q.Caller.Tenant,
 		Method:    q.Method,
 		Tool:      q.Tool,
 		Args:      q.Args,
@@ -126,6 +137,7 @@ func (v *Verdict) record() *ledger.Record {
 		ArgsDigest:   v.digest,
 		PolicyDigest: v.policy.Digest(),
 		Principal:    q.Caller.Principal,
+		Tenant:       q.Caller.Tenant,
 		Host:         q.Host,
 		Session:      q.Session,
 		Rule:         v.Why.Rule,

@@ -25,12 +25,24 @@ const (
 	nothing    done = iota // no effect
 	unknown                // an effect was begun
 	unrecorded             // the effect is there and durable
+	unread                 // a call that only reads was sent
+	unkeyed                // a call that nothing can tell from another one was begun
+	unsettled              // a mutation was sent to an upstream
+	harmless               // the same, where the policy says that it can be sent again
+	before                 // the effect is there from before
+	carriedOut             // the call was answered
 )
 
 var doneWords = map[done]string{
 	nothing:    "nothing was done",
 	unknown:    "inconclusive: it may or may not have been done; the same request_id can be sent again and will not be done twice",
 	unrecorded: "inconclusive: it was done but could not be recorded; send the same request_id again when this is mended, it will not be done twice",
+	unread:     "inconclusive: no answer came; the call only reads, and can be sent again",
+	unkeyed:    "inconclusive: it may or may not have been done, and if it is sent again it may be done twice",
+	unsettled:  "inconclusive: it may or may not have been done; with this request_id it will not be sent again until an operator settles it",
+	harmless:   "inconclusive: it may or may not have been done; the same request_id can be sent again, which the policy calls harmless",
+	before:     "it was done before, and will not be done again",
+	carriedOut: "the call itself was carried out",
 }
 
 // UnavailableError says that the gate could not do its own work, how far a call came, and what
@@ -55,6 +67,8 @@ var causes = []struct {
 	is     error
 	advice string
 }{
+	{errUpstream, "the server behind the gate could not be reached or gave no answer: the log says why"},
+	{mutation.ErrAnswerLost, "the answer that was stored is missing or damaged: restore the folder blobs beside claims.log"},
 	{durable.ErrBroken, "a write to the disk failed: see to the disk (if it is full, free some space), then restart the server"},
 	{syscall.ENOSPC, "the disk is full: free some space, then retry"},
 	{syscall.EFBIG, "a file may not grow any more: raise the limit on file sizes (ulimit -f), then retry"},
@@ -68,7 +82,26 @@ var causes = []struct {
 	{errInconclusive, "an earlier attempt with this request_id was cut off: find out whether it happened before you try another"},
 }
 
+// withheldError says that a result may not pass, in words for the caller.
+type withheldError struct{ err error }
+
+func (e *withheldError) Error() string { return "the result was withheld: " + e.err.Error() }
+
+func (e *withheldError) Unwrap() error { return e.err }
+
 func advice(err error) string {
+	var withheld *withheldError
+	if errors.As(err, &withheld) {
+		return withheld.Error()
+	}
+	var lost *mutation.AnswerLostError
+	if errors.As(err, &lost) {
+		return adviceFor(err) + " (SHA-256 " + lost.SHA256 + ")"
+	}
+	return adviceFor(err)
+}
+
+func adviceFor(err error) string {
 	for _, c := range causes {
 		if errors.Is(err, c.is) {
 			return c.advice

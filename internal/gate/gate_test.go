@@ -117,7 +117,7 @@ func (w *world) call(ctx context.Context, name, args string) (string, error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := w.Do(ctx, Call{Caller: Caller{"local"}, Name: name, Tool: w.tools[name], Args: v})
+	r, err := w.Do(ctx, Call{Caller: Caller{Principal: "local"}, Name: name, Tool: w.tools[name], Args: v})
 	return string(r.Body), err
 }
 
@@ -207,7 +207,7 @@ func TestDenialsAreRecordedBeforeAnythingIsTouched(t *testing.T) {
 func TestVisibleIsWhatCouldBeCalled(t *testing.T) {
 	w := newWorld(t)
 	for name, want := range map[string]bool{"put": true, "get": true, "send": true, "hidden": false, "unlisted": false} {
-		if got := w.Visible(w.tools[name]); got != want {
+		if got := w.Visible(Caller{Principal: "local"}, w.tools[name]); got != want {
 			t.Errorf("Visible(%s) = %v, want %v", name, got, want)
 		}
 	}

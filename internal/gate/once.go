@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 )
 
 // once carries out a mutation, or answers for it if its key was used before.
-func (g *Gate) once(ctx context.Context, c Call, rec *ledger.Record) (Result, error) {
+func (g *Gate) once(ctx context.Context, c *Call, rec *ledger.Record) (Result, error) {
 	id, _ := c.key()
 	claim, err := g.claims.Begin(ctx, mutation.Key{Principal: c.Caller.Principal, Tool: c.Tool.Name, ID: id})
 	switch {
@@ -23,7 +24,7 @@ func (g *Gate) once(ctx context.Context, c Call, rec *ledger.Record) (Result, er
 	}
 	defer claim.Release()
 	if err := g.settle(ctx, c.Tool, claim); err != nil {
-		return Result{}, g.unsettled(rec, err)
+		return Result{}, g.leftOpen(rec, err)
 	}
 	switch {
 	case claim.State == mutation.None:
@@ -31,12 +32,16 @@ func (g *Gate) once(ctx context.Context, c Call, rec *ledger.Record) (Result, er
 	case claim.Fingerprint != rec.ArgsDigest:
 		return g.answer(c.Tool, id, rec, ledger.Conflict, Result{})
 	}
-	return g.answer(c.Tool, id, rec, ledger.Replay, Result{Body: claim.Result})
+	stored, err := claim.Answer()
+	if err != nil {
+		return Result{}, g.unavailable(before, err)
+	}
+	return g.answer(c.Tool, id, rec, ledger.Replay, Result{Body: stored})
 }
 
 // execute runs a mutation whose claim is free: the intent, the effect, the outcome and the
 // record are each durable before the next step, and all before the answer.
-func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *mutation.Claim) (Result, error) {
+func (g *Gate) execute(ctx context.Context, c *Call, rec *ledger.Record, claim *mutation.Claim) (Result, error) {
 	if err := g.ledger.Ready(); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
@@ -46,7 +51,7 @@ func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *m
 	ctx = context.WithoutCancel(ctx)
 	rec.Attempt, rec.Outcome = mutation.NewAttempt(), ledger.Committed
 	body := rec.Body()
-	err := claim.Intend(mutation.Intent{Attempt: rec.Attempt, Fingerprint: rec.ArgsDigest, Offset: g.ledger.End(), Record: body})
+	err := claim.Intend(g.intent(rec, body))
 	if err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
@@ -58,7 +63,7 @@ func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *m
 	if err != nil {
 		return g.failed(c, rec, claim, err)
 	}
-	if err := claim.Complete(string(rec.Outcome), result.Body, body); err != nil {
+	if err := claim.Complete(mutation.Outcome{Word: string(rec.Outcome), Result: result.Body, Record: body}); err != nil {
 		return Result{}, g.unavailable(unknown, err)
 	}
 	if err := g.ledger.Append(rec); err != nil {
@@ -68,8 +73,13 @@ func (g *Gate) execute(ctx context.Context, c Call, rec *ledger.Record, claim *m
 	return result, nil
 }
 
+// intent is what is written down before the attempt of a record. body belongs to it if nothing more becomes known.
+func (g *Gate) intent(rec *ledger.Record, body []byte) mutation.Intent {
+	return mutation.Intent{Attempt: rec.Attempt, Fingerprint: rec.ArgsDigest, Offset: g.ledger.End(), Time: time.Now().UnixNano(), Record: body}
+}
+
 // failed answers for a mutation whose tool returned an error after the intent.
-func (g *Gate) failed(c Call, rec *ledger.Record, claim *mutation.Claim, cause error) (Result, error) {
+func (g *Gate) failed(c *Call, rec *ledger.Record, claim *mutation.Claim, cause error) (Result, error) {
 	var notDone *NotDone
 	switch {
 	case errors.Is(cause, ErrConflict):
@@ -107,8 +117,8 @@ func (g *Gate) gone(ctx context.Context, rec *ledger.Record) (Result, error) {
 // errInconclusive says that an effect was begun before a crash and nobody can know whether it happened.
 var errInconclusive = errors.New("an earlier attempt was cut off, and whether it happened cannot be known")
 
-// unsettled answers for a call whose key has an earlier attempt that could not be settled.
-func (g *Gate) unsettled(rec *ledger.Record, cause error) error {
+// leftOpen answers for a call whose key has an earlier attempt that could not be settled.
+func (g *Gate) leftOpen(rec *ledger.Record, cause error) error {
 	if errors.Is(cause, errInconclusive) {
 		rec.Outcome = ledger.Inconclusive
 		cause = errors.Join(cause, g.ledger.Append(rec))
@@ -125,6 +135,11 @@ func (g *Gate) settle(ctx context.Context, t *Tool, claim *mutation.Claim) error
 			return err
 		}
 	}
+	return g.settleRecord(claim)
+}
+
+// settleRecord makes sure that the record of an outcome is in the ledger.
+func (g *Gate) settleRecord(claim *mutation.Claim) error {
 	if claim.State != mutation.Done || claim.Recorded {
 		return nil
 	}
@@ -136,7 +151,7 @@ func (g *Gate) settle(ctx context.Context, t *Tool, claim *mutation.Claim) error
 		if err := g.ledger.AppendRecovered(claim.Record); err != nil {
 			return err
 		}
-		g.log.Info("an outcome from before a crash was recorded", "tool", t.Name, "attempt", claim.Attempt)
+		g.log.Info("an outcome from before a crash was recorded", "tool", claim.Key().Tool, "attempt", claim.Attempt)
 	}
 	claim.MarkRecorded(g.ledger.End())
 	return nil
@@ -154,15 +169,15 @@ func (g *Gate) settleIntent(ctx context.Context, t *Tool, claim *mutation.Claim)
 		return fmt.Errorf("looking for an effect from before a crash: %w", err)
 	case found && digest == claim.Fingerprint:
 		result := t.Status(key.ID, ledger.Committed, Result{})
-		return claim.Complete(string(ledger.Committed), result.Body, claim.Record)
+		return claim.Complete(mutation.Outcome{Word: string(ledger.Committed), Result: result.Body, Record: claim.Record})
 	}
 	// Nothing is there, or something that this intent did not put there.
 	return claim.Free()
 }
 
-// Recover settles what crashes left behind, for those of the tools that are given. What another
-// process is at this moment is left to it. The errors say what could not be settled; a call for
-// the same key will try again.
+// Recover settles what crashes left behind, for those of the tools that are given and for upstreams' tools, of which it
+// records what is known and no more. What another process is at this moment is left to it. The errors say what could not
+// be settled; a call for the same key will try again.
 func (g *Gate) Recover(ctx context.Context, tools []*Tool) error {
 	if err := g.ledger.Ready(); err != nil {
 		return fmt.Errorf("looking at the ledger: %w", err)
@@ -175,12 +190,12 @@ func (g *Gate) Recover(ctx context.Context, tools []*Tool) error {
 	for _, t := range tools {
 		byName[t.Name] = t
 	}
-	var errs []error
+	errs := []error{g.claims.Sweep()}
 	for _, key := range keys {
 		if ctx.Err() != nil {
 			return errors.Join(append(errs, ctx.Err())...)
 		}
-		if t := byName[key.Tool]; t != nil {
+		if t := byName[key.Tool]; t != nil || key.Upstream != "" {
 			errs = append(errs, g.recoverKey(ctx, t, key))
 		}
 	}
@@ -196,5 +211,8 @@ func (g *Gate) recoverKey(ctx context.Context, t *Tool, key mutation.Key) error 
 		return err
 	}
 	defer claim.Release()
+	if key.Upstream != "" {
+		return g.settleForwarded(claim)
+	}
 	return g.settle(ctx, t, claim)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"sync"
 	"sync/atomic"
 
 	"sallyport/internal/canon"
@@ -16,6 +17,7 @@ import (
 // has seen it.
 type Tool struct {
 	Name       string
+	Upstream   string // the server that it belongs to, "" for one of our own. Of an upstream's tool the policy says what it is held to (Policy.Terms), not ReadOnly and Key
 	Definition []byte // its row in tools/list: a JSON object, sent as it stands
 	ReadOnly   bool   // has no effect
 	Key        string // the argument that names a mutation, which is then run once; "" = none
@@ -65,6 +67,9 @@ type Permit struct {
 	digest string
 	grant  Grant
 	used   atomic.Bool
+
+	once      sync.Once // for meanwhile, which a bridge may call beside us
+	meanwhile func()    // nil if there is nothing to do
 }
 
 // Grant is what a permit allows.
@@ -87,10 +92,18 @@ func (p *Permit) Use(tool string) (Grant, error) {
 	if p == nil || p.tool == "" || p.tool != tool || p.used.Swap(true) {
 		return Grant{}, ErrNoPermit
 	}
-	if digest, err := digestArgs(p.grant.Args); err != nil || digest != p.digest {
+	if digest, _ := digestArgs(p.grant.Args); digest == "" || digest != p.digest {
 		return Grant{}, ErrNoPermit
 	}
 	return p.grant, nil
+}
+
+// Meanwhile does what the gate has to do before it gives the answer away, and what may go on while an upstream works: whoever
+// carries out the call calls it when the request is on its way. The gate does it itself where nobody did.
+func (p *Permit) Meanwhile() {
+	if p.meanwhile != nil {
+		p.once.Do(p.meanwhile)
+	}
 }
 
 var emptyDigest = digestBytes([]byte("{}"))

@@ -3,6 +3,7 @@ package mutation
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,7 +57,8 @@ type Intent struct {
 	Attempt     string // from NewAttempt
 	Fingerprint string // SHA-256 of the canonical arguments
 	Offset      int64  // the ledger's end now
-	Record      []byte // the body of the record that will say that it happened
+	Time        int64  // now, in nanoseconds since the epoch
+	Record      []byte // the body of the record that belongs to it if nothing more becomes known
 }
 
 // NewAttempt returns an id that no other attempt has.
@@ -66,7 +68,7 @@ func NewAttempt() string { return durable.RandomID() }
 // Nothing may be dispatched before.
 func (c *Claim) Intend(i Intent) error {
 	before := c.Entry
-	c.Entry = Entry{State: Intended, Attempt: i.Attempt, Fingerprint: i.Fingerprint, Offset: i.Offset, Record: i.Record}
+	c.Entry = Entry{State: Intended, Attempt: i.Attempt, Fingerprint: i.Fingerprint, Offset: i.Offset, Time: i.Time, Record: i.Record}
 	if err := c.write(Intended); err != nil {
 		c.Entry = before
 		return fmt.Errorf("writing the intent: %w", err)
@@ -74,16 +76,38 @@ func (c *Claim) Intend(i Intent) error {
 	return nil
 }
 
-// Complete makes the outcome of an intent durable: the answer, and the body of the record that
-// has to follow in the ledger.
-func (c *Claim) Complete(outcome string, result, record []byte) error {
+// Outcome is what is written down when it is known what became of a mutation.
+type Outcome struct {
+	Word   string // in the ledger's words
+	Form   string // what kind of answer Result is, in the words of whoever reads it
+	Result []byte // the answer, of any size
+	Record []byte // the body of the record that has to follow in the ledger
+}
+
+// Complete makes the outcome of an intent durable. An ErrAnswerLost says that the outcome is, but not its answer.
+func (c *Claim) Complete(o Outcome) error {
 	before := c.Entry
-	c.Entry.State, c.Entry.Outcome, c.Entry.Result, c.Entry.Record = Done, outcome, result, record
+	c.Entry.State, c.Entry.Outcome, c.Entry.Form, c.Entry.Record = Done, o.Word, o.Form, o.Record
+	c.Entry.Result, c.Entry.Blob = o.Result, ""
+	var lost error
+	if needsBlob(o.Result) {
+		c.Entry.Result = []byte{}
+		c.Entry.Blob, lost = c.claims.blobs.put(o.Result)
+	}
 	if err := c.write(Done); err != nil {
 		c.Entry = before
-		return fmt.Errorf("writing the outcome: %w", err)
+		return errors.Join(fmt.Errorf("writing the outcome: %w", err), lost)
 	}
-	return nil
+	return lost
+}
+
+// Answer is the answer of a Done claim, from wherever it is kept. An ErrAnswerLost says that it is not there any more, or
+// not what it was.
+func (c *Claim) Answer() ([]byte, error) {
+	if c.Blob == "" {
+		return c.Result, nil
+	}
+	return c.claims.blobs.get(c.Blob)
 }
 
 // Free takes an intent back of which it is certain that nothing came: the key is as if never used.

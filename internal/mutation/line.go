@@ -43,8 +43,11 @@ type Entry struct {
 	Attempt     string // unique for each intent
 	Fingerprint string // SHA-256 of the canonical arguments
 	Offset      int64  // the ledger's end when it was intended: its record is not before
+	Time        int64  // nanoseconds since the epoch when it was intended; 0 in claims of older releases
 	Outcome     string // of a Done claim, in the ledger's words
-	Result      []byte // of a Done claim: the answer
+	Form        string // of a Done claim: what kind of answer Result is, in its owner's words
+	Result      []byte // of a Done claim: the answer, unless it is a blob; see Claim.Answer
+	Blob        string // of a Done claim: SHA-256 of an answer that is kept in a file of its own
 	Record      []byte // the body of the record that belongs to it
 	Recorded    bool   // of a Done claim: the record is known to be in the ledger
 }
@@ -74,7 +77,7 @@ const (
 var errDamaged = errors.New("a line of the claims is damaged")
 
 func checkLine(line []byte) error {
-	if len(line) < shortest {
+	if len(line) < shortest || line[sumEnd] != ' ' {
 		return errDamaged
 	}
 	sum := sha256.Sum256(line[stateAt:])
@@ -116,7 +119,9 @@ func offsetJSON(offset int64) []byte { return fmt.Appendf(nil, `{"offset":%d}`, 
 func (e *entry) json() []byte {
 	b := []byte(`{"attempt":`)
 	b = canon.AppendString(b, e.Attempt)
+	b = optional(b, "blob", e.Blob)
 	b = canon.AppendString(append(b, `,"fingerprint":`...), e.Fingerprint)
+	b = optional(b, "form", e.Form)
 	b = canon.AppendString(append(b, `,"id":`...), e.key.ID)
 	b = strconv.AppendInt(append(b, `,"offset":`...), e.Offset, 10)
 	if e.State == Done {
@@ -127,8 +132,20 @@ func (e *entry) json() []byte {
 	if e.State == Done {
 		b = canon.AppendString(append(b, `,"result":`...), string(e.Result))
 	}
+	b = optional(b, "round", e.key.Round)
+	if e.Time != 0 {
+		b = strconv.AppendInt(append(b, `,"time":`...), e.Time, 10)
+	}
 	b = canon.AppendString(append(b, `,"tool":`...), e.key.Tool)
+	b = optional(b, "upstream", e.key.Upstream)
 	return append(b, '}')
+}
+
+func optional(b []byte, key, value string) []byte {
+	if value == "" {
+		return b
+	}
+	return canon.AppendString(append(append(append(b, `,"`...), key...), `":`...), value)
 }
 
 func parseLine(line []byte) (entry, error) {
@@ -149,6 +166,7 @@ func parseLine(line []byte) (entry, error) {
 		return s
 	}
 	offset, _ := v.Get("offset").Int()
+	when, _ := v.Get("time").Int()
 	var result []byte
 	if state == Done {
 		result = []byte(text("result"))
@@ -159,10 +177,13 @@ func parseLine(line []byte) (entry, error) {
 			Attempt:     text("attempt"),
 			Fingerprint: text("fingerprint"),
 			Offset:      offset,
+			Time:        when,
 			Outcome:     text("outcome"),
+			Form:        text("form"),
 			Result:      result,
+			Blob:        text("blob"),
 			Record:      v.Get("record").Bytes(),
 		},
-		key: Key{Principal: text("principal"), Tool: text("tool"), ID: text("id")},
+		key: Key{Principal: text("principal"), Tool: text("tool"), ID: text("id"), Upstream: text("upstream"), Round: text("round")},
 	}, nil
 }

@@ -29,6 +29,8 @@ type Key struct {
 	Principal string
 	Tool      string
 	ID        string // the request_id
+	Upstream  string // the server that has the tool, "" for one of our own
+	Round     string // SHA-256 of what a retry that was asked for more brings with it; "" in the first round
 }
 
 // keySum is what a key is filed under.
@@ -36,7 +38,11 @@ type keySum [sha256.Size]byte
 
 func (k Key) sum() keySum {
 	h := sha256.New()
-	for _, part := range []string{k.Principal, k.Tool, k.ID} {
+	parts := []string{k.Principal, k.Tool, k.ID}
+	if k.Upstream != "" || k.Round != "" { // else it is what older claims are filed under
+		parts = append(parts, k.Upstream, k.Round)
+	}
+	for _, part := range parts {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
 		io.WriteString(h, part)
 	}
@@ -62,6 +68,7 @@ const peerWait = 2 * time.Second
 // They are safe for concurrent use.
 type Claims struct {
 	log       *durable.Log[struct{}]
+	blobs     blobs
 	locks     durable.File
 	ledgerEnd int64
 
@@ -105,7 +112,7 @@ func Open(fsys durable.FS, dir string, expected func() (bool, error)) (*Claims, 
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the claims: %w", err), log.Close())
 	}
-	c := &Claims{log: log, locks: locks, ledgerEnd: ledgerEnd(found.Line), held: map[keySum]chan struct{}{}, index: newIndex()}
+	c := &Claims{log: log, blobs: blobs{fsys, filepath.Join(dir, BlobDir)}, locks: locks, ledgerEnd: ledgerEnd(found.Line), held: map[keySum]chan struct{}{}, index: newIndex()}
 	if found.Size == 0 {
 		_, err = log.Append(func(dst []byte, _ *struct{}) []byte {
 			return appendLine(dst, header, keySum{}, offsetJSON(0))

@@ -59,7 +59,7 @@ func intend(t *testing.T, c *Claim) {
 
 func complete(t *testing.T, c *Claim) {
 	t.Helper()
-	if err := c.Complete("committed", []byte(`{"odd \"result\"":1.0}`), record); err != nil {
+	if err := c.Complete(Outcome{Word: "committed", Result: []byte(`{"odd \"result\"":1.0}`), Record: record}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -120,7 +120,8 @@ func TestEveryStateIsFoundAgain(t *testing.T) {
 }
 
 func TestKeysAreApart(t *testing.T) {
-	keys := []Key{{"a", "b", "c"}, {"ab", "", "c"}, {"a", "bc", ""}, {"", "ab", "c"}, {"a", "b", "C"}}
+	keys := []Key{{"a", "b", "c", "", ""}, {"ab", "", "c", "", ""}, {"a", "bc", "", "", ""}, {"", "ab", "c", "", ""}, {"a", "b", "C", "", ""},
+		{"a", "b", "c", "d", ""}, {"a", "b", "c", "", "d"}, {"a", "b", "c", "d", "e"}, {"a", "b", "c", "de", ""}}
 	seen := map[keySum]Key{}
 	for _, k := range keys {
 		if other, ok := seen[k.sum()]; ok {
@@ -369,12 +370,12 @@ func TestLongIDsAndResultsComeBack(t *testing.T) {
 		claim := begin(t, claims, long)
 		intend(t, claim)
 		result := []byte(`"` + strings.Repeat("r", 1<<20) + `"`)
-		if err := claim.Complete("committed", result, record); err != nil {
+		if err := claim.Complete(Outcome{Word: "committed", Result: result, Record: record}); err != nil {
 			t.Fatal(err)
 		}
 		claim.Release()
 		again := begin(t, open(t, fsys, dir), long)
-		if string(again.Result) != string(result) || again.Key().ID != long.ID {
+		if got, err := again.Answer(); err != nil || string(got) != string(result) || again.Key().ID != long.ID {
 			t.Error("the result or the key came back changed")
 		}
 	})

@@ -2,7 +2,9 @@
 // count, read_ledger observes it, and rm_rf is there to be refused.
 //
 // A note is a file notes/<sha256 of the request_id>.json that holds the canonical arguments of
-// the write_note that made it. It appears whole or not at all, and is never changed.
+// the write_note that made it. It appears whole or not at all, and is never changed. The notes of a
+// principal other than "local" have the SHA-256 of its name and a hyphen before that. Each principal
+// sees its own notes, and no others.
 package notes
 
 import (
@@ -54,24 +56,53 @@ func (n *Notes) Sweep() error {
 // note is a committed note.
 type note struct{ id, text string }
 
-func fileName(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return hex.EncodeToString(sum[:]) + suffix
+// local is the principal on stdio, whose notes were there before there were others.
+const local = "local"
+
+// prefix is how the names of a principal's files begin.
+func prefix(principal string) string {
+	if principal == local {
+		return ""
+	}
+	return hash(principal) + "-"
 }
 
-// publish makes payload, the canonical arguments, the note of id. The folder is looked at each
+func fileName(principal, id string) string { return prefix(principal) + hash(id) + suffix }
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// isAnothers reports whether a file has the name of a note of somebody else than the principal.
+func isAnothers(principal, name string) bool {
+	before, after, others := strings.Cut(strings.TrimSuffix(name, suffix), "-")
+	if !others {
+		before, after = "", before
+	} else if !isHash(before) {
+		return false
+	}
+	return isHash(after) && prefix(principal) != name[:len(name)-len(after)-len(suffix)]
+}
+
+func isHash(text string) bool {
+	_, err := hex.DecodeString(text)
+	return err == nil && len(text) == 2*sha256.Size
+}
+
+// publish makes payload, the canonical arguments, the principal's note of id. The folder is looked at each
 // time: nothing must land where somebody made its name lead to.
-func (n *Notes) publish(id string, payload []byte) error {
+func (n *Notes) publish(principal, id string, payload []byte) error {
 	if err := n.fsys.IsOwnDir(n.dir); err != nil {
 		return fmt.Errorf("looking at the notes' folder: %w", err)
 	}
-	return durable.Publish(n.fsys, n.dir, fileName(id), payload, n.BeforePublish)
+	return durable.Publish(n.fsys, n.dir, fileName(principal, id), payload, n.BeforePublish)
 }
 
-// payload reads the note of id and makes sure that it is durable: whoever published it may have
+// payload reads the principal's note of id and makes sure that it is durable: whoever published it may have
 // died before its name was synced.
-func (n *Notes) payload(id string) (payload []byte, found bool, err error) {
-	payload, err = n.readFile(fileName(id))
+func (n *Notes) payload(principal, id string) (payload []byte, found bool, err error) {
+	payload, err = n.readFile(fileName(principal, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}
@@ -81,17 +112,17 @@ func (n *Notes) payload(id string) (payload []byte, found bool, err error) {
 	return payload, true, n.fsys.SyncDir(n.dir)
 }
 
-// all reads the committed notes, sorted by request_id. A file that is no note of ours is an
+// all reads a principal's committed notes, sorted by request_id. A file that is no note of ours is an
 // error: what is observed is all there is.
-func (n *Notes) all(ctx context.Context) ([]note, error) {
+func (n *Notes) all(ctx context.Context, principal string) ([]note, error) {
 	names, err := n.fsys.Names(n.dir)
 	if err != nil {
 		return nil, err
 	}
 	var notes []note
 	for _, name := range names {
-		if !strings.HasSuffix(name, suffix) {
-			continue // a temporary file
+		if !strings.HasSuffix(name, suffix) || isAnothers(principal, name) {
+			continue // a temporary file, or none of this principal's business
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -104,7 +135,7 @@ func (n *Notes) all(ctx context.Context) ([]note, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if fileName(note.id) != name {
+		if fileName(principal, note.id) != name {
 			return nil, fmt.Errorf("%s holds another request_id's note", name)
 		}
 		notes = append(notes, note)
@@ -113,10 +144,10 @@ func (n *Notes) all(ctx context.Context) ([]note, error) {
 	return notes, nil
 }
 
-// Payload reads the note of id below dir, for show; fs.ErrNotExist where there is none.
-func Payload(fsys durable.FS, dir, id string) ([]byte, error) {
+// Payload reads the principal's note of id below dir, for show; fs.ErrNotExist where there is none.
+func Payload(fsys durable.FS, dir, principal, id string) ([]byte, error) {
 	n := &Notes{fsys: fsys, dir: filepath.Join(dir, DirName)}
-	return n.readFile(fileName(id))
+	return n.readFile(fileName(principal, id))
 }
 
 func (n *Notes) readFile(name string) ([]byte, error) {

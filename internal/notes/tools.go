@@ -42,8 +42,8 @@ func (n *Notes) writeNote() *gate.Tool {
 		},
 		Invoke: n.write,
 		Status: status,
-		Look: func(_ context.Context, _ gate.Caller, id string) (string, bool, error) {
-			return n.digest(id)
+		Look: func(_ context.Context, caller gate.Caller, id string) (string, bool, error) {
+			return n.digest(caller.Principal, id)
 		},
 	}
 }
@@ -57,7 +57,7 @@ func (n *Notes) write(_ context.Context, p *gate.Permit) (gate.Result, error) {
 	if err != nil {
 		return gate.Result{}, &gate.NotDone{Err: err}
 	}
-	err = n.publish(grant.ID, payload)
+	err = n.publish(grant.Caller.Principal, grant.ID, payload)
 	switch {
 	case errors.Is(err, durable.ErrExists):
 		return gate.Result{}, n.published(grant)
@@ -71,7 +71,7 @@ func (n *Notes) write(_ context.Context, p *gate.Permit) (gate.Result, error) {
 
 // published says what a note means that is there although no claim knows of it.
 func (n *Notes) published(grant gate.Grant) error {
-	digest, found, err := n.digest(grant.ID)
+	digest, found, err := n.digest(grant.Caller.Principal, grant.ID)
 	if err != nil {
 		return err
 	}
@@ -81,9 +81,9 @@ func (n *Notes) published(grant gate.Grant) error {
 	return gate.ErrDone
 }
 
-// digest is the digest of the arguments that wrote the note of id. The note is their canonical form.
-func (n *Notes) digest(id string) (digest string, found bool, err error) {
-	payload, found, err := n.payload(id)
+// digest is the digest of the arguments that wrote the principal's note of id. The note is their canonical form.
+func (n *Notes) digest(principal, id string) (digest string, found bool, err error) {
+	payload, found, err := n.payload(principal, id)
 	if err != nil || !found {
 		return "", false, err
 	}
@@ -114,10 +114,11 @@ func (n *Notes) readLedger() *gate.Tool {
 }
 
 func (n *Notes) read(ctx context.Context, p *gate.Permit) (gate.Result, error) {
-	if _, err := p.Use("read_ledger"); err != nil {
+	grant, err := p.Use("read_ledger")
+	if err != nil {
 		return gate.Result{}, err
 	}
-	notes, err := n.all(ctx)
+	notes, err := n.all(ctx, grant.Caller.Principal)
 	if err != nil {
 		return gate.Result{}, fmt.Errorf("reading the notes: %w", err)
 	}
@@ -147,7 +148,7 @@ func rmRF() *gate.Tool {
 			if _, err := p.Use("rm_rf"); err != nil {
 				return gate.Result{}, err
 			}
-			return result(nil, "rm_rf never deletes anything: it is here to be denied"), nil
+			return gate.Structured(nil, "rm_rf never deletes anything: it is here to be denied"), nil
 		},
 	}
 }
@@ -181,43 +182,14 @@ func status(id string, outcome ledger.Outcome, _ gate.Result) gate.Result {
 	b = append(b, '}')
 	switch outcome {
 	case ledger.Conflict:
-		return result(b, "conflict: this request_id already stands for another text, and nothing was written. "+
+		return gate.Structured(b, "conflict: this request_id already stands for another text, and nothing was written. "+
 			"Send a new request_id for a new note, or the same text for a retry.")
 	case ledger.InFlight:
-		return result(b, "in_flight: another process is writing this note at the moment. "+
+		return gate.Structured(b, "in_flight: another process is writing this note at the moment. "+
 			"Send the same request_id and text again shortly.")
 	}
 	return structured(b)
 }
 
 // structured is a result that holds a JSON object.
-func structured(object []byte) gate.Result { return result(object, "") }
-
-// result is a tools/call result with a JSON object, or nil, and with advice for the model, which
-// makes it an error, or "". The object stands there twice: as such, and as text for clients that
-// read only text (MCP 2026-07-28, server/tools, structured content).
-func result(object []byte, advice string) gate.Result {
-	var texts []string
-	if object != nil {
-		texts = append(texts, string(object))
-	}
-	if advice != "" {
-		texts = append(texts, advice)
-	}
-	b := []byte(`{"content":[`)
-	for i, text := range texts {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = canon.AppendString(append(b, `{"type":"text","text":`...), text)
-		b = append(b, '}')
-	}
-	b = append(b, ']')
-	if object != nil {
-		b = append(append(b, `,"structuredContent":`...), object...)
-	}
-	if advice != "" {
-		b = append(b, `,"isError":true`...)
-	}
-	return gate.Result{Body: append(b, '}')}
-}
+func structured(object []byte) gate.Result { return gate.Structured(object, "") }
