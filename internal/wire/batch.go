@@ -14,12 +14,15 @@ import (
 const maxBatch = 1000
 
 // batch deals with an array of messages: each is judged alone, and the answers go out as one array.
-func (c *conversation) batch(ctx context.Context, m Message) {
+func (c *Conversation) batch(ctx context.Context, m Message, to Stream) {
 	size := 0
 	for range m.Raw.Elements() {
 		size++
 	}
-	refuse := func(why string) { c.send(errorAnswer(canon.Value{}, newError(CodeInvalidRequest, why))) }
+	refuse := func(why string) {
+		refusal := newError(CodeInvalidRequest, why)
+		to.Answer(ErrorAnswer(canon.Value{}, refusal), refusal)
+	}
 	switch {
 	case !c.session.legacy().batches:
 		refuse("batches are only for sessions of protocol version 2025-03-26")
@@ -31,29 +34,29 @@ func (c *conversation) batch(ctx context.Context, m Message) {
 		refuse(fmt.Sprintf("a batch of %d messages is too large, %d is the most", size, maxBatch))
 		return
 	}
-	b := &batch{open: size, answers: make([][]byte, size), send: c.send}
+	b := &batch{Stream: to, open: size, answers: make([][]byte, size)}
 	seen := make(map[string]bool)
 	place := 0
 	for entry := range m.Raw.Elements() {
 		// A copy, since an entry that waits must not keep all the others in memory.
-		m, refusal := Scan(bytes.Clone(entry.Bytes()))
-		if refusal == nil {
-			refusal = c.unfit(m)
+		in := Read(bytes.Clone(entry.Bytes()))
+		if in.Refusal == nil {
+			in.Refusal = c.unfit(in.Message)
 		}
-		if refusal == nil && m.Kind == Request {
-			if key := idKey(m.ID); seen[key] {
-				m.ID, refusal = canon.Value{}, newError(CodeInvalidRequest, "two requests of a batch have the same id")
+		if in.Refusal == nil && in.Kind == Request {
+			if key := idKey(in.ID); seen[key] {
+				in.ID, in.Refusal = canon.Value{}, newError(CodeInvalidRequest, "two requests of a batch have the same id")
 			} else {
 				seen[key] = true
 			}
 		}
-		c.message(ctx, m, refusal, b.replyAt(place))
+		c.message(ctx, in, entryStream{b, place})
 		place++
 	}
 }
 
 // unfit says why a message may not be in a batch.
-func (c *conversation) unfit(m Message) *Error {
+func (c *Conversation) unfit(m Message) *Error {
 	if m.Kind == Batch {
 		return newError(CodeInvalidRequest, "a batch must not be in a batch")
 	}
@@ -71,25 +74,32 @@ func (c *conversation) unfit(m Message) *Error {
 
 // batch collects the answers to the messages of one array, in the order of the messages.
 type batch struct {
-	send func(answer []byte)
+	Stream // of the array
 
 	mu      sync.Mutex // guards what follows
 	open    int        // messages without a reply
 	answers [][]byte   // nil for a message without an answer
 }
 
-// replyAt is the reply of the message at a place of the batch. The last one sends the answers, if there are any.
-func (b *batch) replyAt(place int) func(answer []byte) {
-	return func(answer []byte) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.answers[place] = answer
-		if b.open--; b.open > 0 {
-			return
-		}
-		answers := slices.DeleteFunc(b.answers, func(a []byte) bool { return a == nil })
-		if len(answers) > 0 {
-			b.send(slices.Concat([]byte{'['}, bytes.Join(answers, []byte{','}), []byte{']'}))
-		}
+// entryStream is the Stream of the message at a place of the batch.
+type entryStream struct {
+	*batch
+	place int
+}
+
+// Answer collects an answer. The last one sends all that there are.
+func (e entryStream) Answer(answer []byte, _ *Error) {
+	b := e.batch
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.answers[e.place] = answer
+	if b.open--; b.open > 0 {
+		return
 	}
+	answers := slices.DeleteFunc(b.answers, func(a []byte) bool { return a == nil })
+	if len(answers) == 0 {
+		b.Stream.Answer(nil, nil)
+		return
+	}
+	b.Stream.Answer(slices.Concat([]byte{'['}, bytes.Join(answers, []byte{','}), []byte{']'}), nil)
 }

@@ -8,30 +8,25 @@ import (
 	"sallyport/internal/canon"
 )
 
-// What a request costs in memory beyond its bytes, roughly.
-const (
-	waitingCost = 1 << 10
-	streamCost  = 16 << 10 // it has a goroutine
-)
-
 // inflight is a request that has not been answered.
 type inflight struct {
-	call  *Call
-	key   string // its id
-	pace  Pace
-	size  int                 // bytes that it counts while it waits or stays open
-	reply func(answer []byte) // to be called once, with nil for no answer
+	call *Call
+	key  string // its id
+	pace Pace
+	size int    // bytes that it counts while it waits, is relayed or stays open
+	to   Stream // where its answer goes, once, an absent one too
+	run  func() // serves it
 
-	cancel context.CancelFunc // nil before it runs
-	place  *list.Element      // in calls.waiting, nil if it does not wait
+	cancel context.CancelFunc // nil before it runs; under calls.mu
+	place  *list.Element      // in its lane, nil if it does not wait; under Load.mu
 }
 
-func newInflight(call *Call, pace Pace, reply func(answer []byte)) *inflight {
+func newInflight(call *Call, pace Pace, to Stream) *inflight {
 	cost := waitingCost
 	if pace == Streaming {
 		cost = streamCost
 	}
-	return &inflight{call: call, key: idKey(call.ID), pace: pace, size: len(call.Raw.Bytes()) + cost, reply: reply}
+	return &inflight{call: call, key: idKey(call.ID), pace: pace, size: len(call.Raw.Bytes()) + cost, to: to}
 }
 
 // idKey makes an id comparable: a string and an integer are never equal.
@@ -42,72 +37,60 @@ func idKey(id canon.Value) string {
 	return "n" + string(id.Bytes())
 }
 
-// calls are the requests in flight: who runs, who waits, who may be cancelled. A cancelled request is in flight no more
-// from that moment on, although it may still run.
+// calls are the requests in flight of one conversation, and who may be cancelled. A cancelled request is in flight no
+// more from that moment on, although it may still run.
 type calls struct {
-	maxRunning int
-	maxHeld    int
+	load *Load
 
-	mu      sync.Mutex // guards what follows and the cancel and place of what is in flight
+	mu      sync.Mutex // guards what follows and the cancel of what is in flight
 	byID    map[string]*inflight
-	grown   bool      // byID was large: it does not shrink by itself
-	waiting list.List // of *inflight, the longest waiting first
-	running int       // Queued ones
-	held    int       // bytes of what waits or stays open
-	closing bool      // streams are to end
+	grown   bool // byID was large: it does not shrink by itself
+	closing bool // streams are to end
+	ended   bool // nothing more is taken in
+
+	running sync.WaitGroup // counts what was admitted, but for streams
+	open    sync.WaitGroup // counts streams
 }
 
-func (c *calls) init(maxRunning, maxHeld int) {
-	c.maxRunning, c.maxHeld = maxRunning, maxHeld
+func (c *calls) init(load *Load) {
+	c.load = load
 	c.byID = make(map[string]*inflight)
 }
 
-// admit takes f in. run says that its goroutine is to be started; where it is false, next will give it.
+// group counts requests of that pace.
+func (c *calls) group(pace Pace) *sync.WaitGroup {
+	if pace == Streaming {
+		return &c.open
+	}
+	return &c.running
+}
+
+// admit takes f in. run says that it is to be run; where it is false its turn comes later. What is taken in must be
+// settled once.
 func (c *calls) admit(f *inflight) (run bool, refusal *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byID[f.key] != nil {
+	switch {
+	case c.ended:
+		return false, errShutdown
+	case c.byID[f.key] != nil:
 		return false, newError(CodeInvalidRequest, "the id is in use by a request that has no answer yet")
 	}
-	switch {
-	case f.pace == Immediate:
-		run = true
-	case f.pace == Queued && c.running < c.maxRunning:
-		run = true
-		c.running++
-	case c.held+f.size > c.maxHeld:
-		return false, newError(CodeInternal,
-			"busy: too many requests wait or stay open; retry when some have been answered")
-	default:
-		c.held += f.size
-		if run = f.pace == Streaming; !run {
-			f.place = c.waiting.PushBack(f)
-		}
+	c.group(f.pace).Add(1) // before its turn can come
+	run, refusal = c.load.admit(f)
+	if refusal != nil {
+		c.group(f.pace).Done()
+		return false, refusal
 	}
 	c.byID[f.key] = f
 	c.grown = c.grown || len(c.byID) > 1<<10
 	return run, nil
 }
 
-// next gives a goroutine which has done a Queued request the one that has waited longest; nil if there is none.
-func (c *calls) next() *inflight {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	first := c.waiting.Front()
-	if first == nil {
-		c.running--
-		return nil
-	}
-	f := first.Value.(*inflight)
-	c.unqueue(f)
-	return f
-}
-
-// unqueue takes f, which waits, out of the queue; mu is held.
-func (c *calls) unqueue(f *inflight) {
-	c.waiting.Remove(f.place)
-	f.place = nil
-	c.held -= f.size
+// settle answers f, which was admitted; nil is no answer.
+func (c *calls) settle(f *inflight, answer []byte) {
+	defer c.group(f.pace).Done()
+	f.to.Answer(answer, nil)
 }
 
 // begin notes that f runs, and how to cancel it. It reports whether f is in flight: it may have been cancelled.
@@ -125,9 +108,6 @@ func (c *calls) begin(f *inflight, cancel context.CancelFunc) bool {
 func (c *calls) finish(f *inflight) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f.pace == Streaming {
-		c.held -= f.size
-	}
 	if c.byID[f.key] != f {
 		return false
 	}
@@ -143,24 +123,48 @@ func (c *calls) forget(f *inflight) {
 	}
 }
 
-// cancel takes out what is in flight under that id, and cancels it if it runs. What waited is returned, since nobody
-// else will answer it; nil otherwise.
-func (c *calls) cancel(key string) *inflight {
+// cancel takes out what is in flight under that id, and cancels it if it runs. What waited is settled.
+func (c *calls) cancel(key string) {
+	c.mu.Lock()
+	f := c.byID[key]
+	if f != nil {
+		c.forget(f)
+		if f.cancel != nil {
+			f.cancel()
+		}
+	}
+	c.mu.Unlock()
+	if f != nil && c.load.withdraw(f) {
+		c.settle(f, nil)
+	}
+}
+
+// close takes nothing more in.
+func (c *calls) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := c.byID[key]
-	if f == nil {
-		return nil
+	c.ended = true
+}
+
+// end takes nothing more in, and cancels all that is in flight.
+func (c *calls) end() {
+	c.close()
+	c.mu.Lock()
+	keys := make([]string, 0, len(c.byID))
+	for key := range c.byID {
+		keys = append(keys, key)
 	}
-	c.forget(f)
-	if f.place != nil {
-		c.unqueue(f)
-		return f
+	c.mu.Unlock()
+	for _, key := range keys {
+		c.cancel(key)
 	}
-	if f.cancel != nil {
-		f.cancel()
-	}
-	return nil
+}
+
+// idle reports whether nothing is in flight.
+func (c *calls) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.byID) == 0
 }
 
 // inUse reports whether a request with this id is in flight.
@@ -171,13 +175,12 @@ func (c *calls) inUse(id canon.Value) bool {
 	return c.byID[key] != nil
 }
 
-// whileInFlight calls do if f is in flight, and lets nobody answer or cancel f before do returns.
-func (c *calls) whileInFlight(f *inflight, do func()) {
+// whileInFlight calls do if f is in flight, and lets nobody answer or cancel f before do returns. It returns what do
+// does, or false.
+func (c *calls) whileInFlight(f *inflight, do func() bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byID[f.key] == f {
-		do()
-	}
+	return c.byID[f.key] == f && do()
 }
 
 // closeStreams lets the contexts of all streams, also of those that are just starting, be done.

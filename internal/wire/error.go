@@ -33,7 +33,7 @@ var errInternal = newError(CodeInternal, "internal error")
 
 // resultAnswer is the response that gives result, a JSON object, to the request with this id.
 func resultAnswer(id canon.Value, result []byte) []byte {
-	dst := make([]byte, 0, len(id.Bytes())+len(result)+len(`{"jsonrpc":"2.0","id":,"result":}`+"\n"))
+	dst := make([]byte, 0, len(id.Bytes())+len(result)+len(`{"jsonrpc":"2.0","id":,"result":}`))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, id.Bytes()...)
 	dst = append(dst, `,"result":`...)
@@ -41,8 +41,8 @@ func resultAnswer(id canon.Value, result []byte) []byte {
 	return append(dst, '}')
 }
 
-// errorAnswer is the response that gives err to the request with this id; an absent id is null.
-func errorAnswer(id canon.Value, err *Error) []byte {
+// ErrorAnswer returns the response that gives err to the request with this id; an absent id is null.
+func ErrorAnswer(id canon.Value, err *Error) []byte {
 	dst := []byte(`{"jsonrpc":"2.0","id":`)
 	if id.Exists() {
 		dst = append(dst, id.Bytes()...)

@@ -1,9 +1,10 @@
 // Package wire speaks JSON-RPC 2.0 as the Model Context Protocol has it: it turns lines into messages and answers into
-// lines, and runs the conversation over a pair of pipes.
+// lines, and runs the conversation with a client.
 //
 // Scan reads one message strictly, keeping its bytes. A Session knows in which era of the protocol each request of a
-// client is to be understood. ServeLines carries a conversation over lines (stdio): bounded in memory and in what runs
-// at once, never deaf to a cancellation, and not ended by a bad line.
+// client is to be understood. A Conversation runs what a client asks for, by whatever transport, and asks it in turn:
+// bounded in memory and in what runs at once, never deaf to a cancellation, and not ended by a bad message. ServeLines
+// carries one over lines (stdio). A Link is the other end of a conversation, that with an upstream server.
 //
 // What the methods mean is for a Handler to know.
 package wire
@@ -30,7 +31,7 @@ const (
 	// Notification is a message with a method and no id: it gets no answer, not even to say that it is malformed.
 	Notification
 
-	// Response is a message with a result or an error. Nothing is asked of a client here, so all of them are stray.
+	// Response is a message with a result or an error: the answer to a request of Session.Ask or Call.Ask, or stray.
 	Response
 
 	// Batch is an array. Its elements have not been looked at: ScanValue does that.

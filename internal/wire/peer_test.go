@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// echo answers with the method, at the pace that the method names, if any; "slow" and "stream" wait for release or ctx.
+// echo answers with the method, at the pace that the method names, if any; "slow", "relayed" and "stream" wait for release or ctx.
 type echo struct {
 	release chan struct{} // one receive lets one slow call go on
 
@@ -31,6 +31,8 @@ func (e *echo) Pace(method string) Pace {
 	switch method {
 	case "now", "initialize":
 		return Immediate
+	case "relayed":
+		return Relayed
 	case "stream":
 		return Streaming
 	case "has no pace":
@@ -39,7 +41,12 @@ func (e *echo) Pace(method string) Pace {
 	return Queued
 }
 
-func (e *echo) Answer(ctx context.Context, call *Call) ([]byte, error) {
+func (e *echo) Answer(ctx context.Context, call *Call) (Reply, error) {
+	result, err := e.answer(ctx, call)
+	return Reply{Result: result}, err
+}
+
+func (e *echo) answer(ctx context.Context, call *Call) ([]byte, error) {
 	id := string(call.ID.Bytes())
 	e.mu.Lock()
 	e.ran = append(e.ran, id)
@@ -55,7 +62,7 @@ func (e *echo) Answer(ctx context.Context, call *Call) ([]byte, error) {
 	case "initialize":
 		version, _ := call.Params.Get("protocolVersion").Text()
 		call.Session.Initialize(version)
-	case "slow":
+	case "slow", "relayed":
 		select {
 		case <-e.release:
 		case <-ctx.Done():

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"sync"
 	"time"
 )
 
@@ -13,16 +15,21 @@ import (
 type Options struct {
 	MaxLine    int          // bytes of the longest line that is read; 16 MiB
 	MaxCalls   int          // Queued requests that run at once; 64
-	MaxWaiting int          // bytes of requests that wait or stay open, and likewise of answers; 64 MiB
+	MaxRelayed int          // Relayed requests that run at once; 16,384
+	MaxWaiting int          // bytes of requests that wait, are relayed or stay open, and likewise of answers; 64 MiB
 	Log        *slog.Logger // for operators; the default drops everything
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults returns o with no field zero.
+func (o Options) WithDefaults() Options {
 	if o.MaxLine <= 0 {
 		o.MaxLine = 16 << 20
 	}
 	if o.MaxCalls <= 0 {
 		o.MaxCalls = 64
+	}
+	if o.MaxRelayed <= 0 {
+		o.MaxRelayed = 1 << 14
 	}
 	if o.MaxWaiting <= 0 {
 		o.MaxWaiting = 64 << 20
@@ -52,29 +59,37 @@ const farewell = 5 * time.Second
 // ServeLines never stops reading because calls run or wait, so that cancellations get through; only while MaxWaiting
 // bytes of answers are not read by the client does it wait for it. No line ends the conversation, however bad.
 func ServeLines(ctx context.Context, s *Session, h Handler, r io.Reader, w io.Writer, opt Options) error {
-	opt = opt.withDefaults()
+	opt = opt.WithDefaults()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	c := &conversation{session: s, handler: h, opt: opt, out: newOutbox(opt.MaxWaiting)}
-	c.calls.init(opt.MaxCalls, opt.MaxWaiting)
-	s.attach(c.out.push)
-	defer s.attach(nil)
-	stop := context.AfterFunc(ctx, c.out.hurry)
+	if f, ok := w.(*os.File); ok {
+		prompt, done := NewPrompt(f)
+		defer done()
+		w = prompt
+	}
+	out := newOutbox(opt.MaxWaiting, w)
+	load := NewLoad(opt)
+	c := NewConversation(s, h, opt, load, out.push)
+	defer c.End()
+	stop := context.AfterFunc(ctx, out.hurry)
 	defer stop()
 
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		c.out.write(w, func(err error) { cancel(&writeError{err}) })
+		out.write(w, func(err error) { cancel(&writeError{err}) })
 	}()
 
-	readErr := c.read(ctx, r)
-	c.running.Wait()
-	c.calls.closeStreams()
-	c.open.Wait()
-	c.out.close()
-	if err := c.flush(ctx, written); err != nil {
+	r, doneReading := polled(r)
+	defer doneReading() // nothing could be done about an error, here and above
+	readErr := c.read(ctx, r, pipe{out})
+	c.calls.running.Wait()
+	c.CloseStreams()
+	c.Wait()
+	load.workers.Wait()
+	out.close()
+	if err := out.flush(ctx, written); err != nil {
 		return err
 	}
 	return readErr
@@ -87,7 +102,7 @@ func (e *writeError) Error() string { return "writing to the client: " + e.err.E
 func (e *writeError) Unwrap() error { return e.err }
 
 // flush waits until the outbox, which is closed, has been written.
-func (c *conversation) flush(ctx context.Context, written <-chan struct{}) error {
+func (o *outbox) flush(ctx context.Context, written <-chan struct{}) error {
 	select {
 	case <-written:
 	case <-ctx.Done():
@@ -96,7 +111,7 @@ func (c *conversation) flush(ctx context.Context, written <-chan struct{}) error
 		select {
 		case <-written:
 		case <-late.C:
-			return fmt.Errorf("the client does not read: %d bytes of answers are lost", c.out.pending())
+			return fmt.Errorf("the client does not read: %d bytes of answers are lost", o.pending())
 		}
 	}
 	var failed *writeError
@@ -106,48 +121,51 @@ func (c *conversation) flush(ctx context.Context, written <-chan struct{}) error
 	return nil
 }
 
-// input is a line, or why there is none.
-type input struct {
-	line []byte
-	err  error
-}
-
-// read takes in lines until there are no more or ctx is done. Neither is an error.
-func (c *conversation) read(ctx context.Context, r io.Reader) error {
-	inputs := make(chan input)
+// read takes in lines until there are no more or ctx is done. Neither is an error. Its goroutine, which waits for the
+// client, deals with each message itself: to hand it to another one would wake a thread for each message.
+func (c *Conversation) read(ctx context.Context, r io.Reader, to Stream) error {
+	var taking sync.Mutex // held while a message is dealt with
+	ended := make(chan error, 1)
 	go func() {
-		defer close(inputs)
 		lines := newLineReader(r, c.opt.MaxLine)
-		for ctx.Err() == nil {
+		for {
 			line, err := lines.next()
-			select {
-			case inputs <- input{line, err}:
-			case <-ctx.Done():
+			taking.Lock()
+			if ctx.Err() != nil {
+				taking.Unlock()
+				return
 			}
-			if err != nil && err != errTooLong {
+			over, why := c.takeLine(ctx, line, err, to)
+			taking.Unlock()
+			if over {
+				ended <- why
 				return
 			}
 		}
 	}()
-	var last error // set once r has ended
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case in, more := <-inputs:
-			switch {
-			case !more && (last == io.EOF || ctx.Err() != nil):
-				return nil
-			case !more:
-				return fmt.Errorf("reading from the client: %w", last)
-			case in.err == nil:
-				c.receive(ctx, in.line)
-			case in.err == errTooLong:
-				c.refuse(Message{}, newError(CodeInvalidRequest,
-					fmt.Sprintf("a line is longer than %d bytes, the most that --max-line allows", c.opt.MaxLine)), c.send)
-			default:
-				last = in.err
-			}
-		}
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		taking.Lock() // whoever comes after finds that ctx is done
+		defer taking.Unlock()
+		return nil
 	}
+}
+
+// takeLine deals with a line, or with why there is none, and reports whether it was the last one, and why if that is an
+// error.
+func (c *Conversation) takeLine(ctx context.Context, line []byte, err error, to Stream) (over bool, why error) {
+	switch err {
+	case nil:
+		c.Take(ctx, Read(line), to)
+	case errTooLong:
+		c.refuse(Message{}, newError(CodeInvalidRequest,
+			fmt.Sprintf("a line is longer than %d bytes, the most that --max-line allows", c.opt.MaxLine)), to)
+	case io.EOF:
+		return true, nil
+	default:
+		return true, fmt.Errorf("reading from the client: %w", err)
+	}
+	return false, nil
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -12,9 +13,18 @@ type Session struct {
 	// Principal is who asks, as the transport knows it; nothing that a client says of itself.
 	Principal string
 
+	Tenant string // of the principal, as the transport knows it; optional
+
+	// Shared says that the session is that of one modern HTTP request only: what a handler holds for a client between
+	// its requests it then holds for the Principal.
+	Shared bool
+
 	mu      sync.Mutex // guards what follows
 	version version    // of the legacy era, the zero one before initialize
-	push    func(line []byte)
+	push    func(line []byte) bool
+	gone    chan struct{} // closed when push is taken away
+
+	asks asks
 }
 
 // Initialize makes the session one of the legacy era, and returns the version that it has from now on.
@@ -28,16 +38,34 @@ func (s *Session) Initialize(requested string) string {
 // Initialized reports whether the session has had its legacy handshake.
 func (s *Session) Initialized() bool { return s.legacy().name != "" }
 
+// Version returns the version of the legacy handshake, "" before it.
+func (s *Session) Version() string { return s.legacy().name }
+
 // Notify sends a notification that belongs to no request; params is a JSON object, or nil for none. It does not wait
 // for the client, and does nothing while nobody serves the session.
-func (s *Session) Notify(method string, params []byte) {
-	s.mu.Lock()
-	push := s.push
-	s.mu.Unlock()
-	if push != nil {
-		push(notification(method, params))
+func (s *Session) Notify(method string, params []byte) { s.Forward(notification(method, params)) }
+
+// Forward is Notify for a notification that is spelt already. line must be on one line, and must not be changed after.
+func (s *Session) Forward(line []byte) {
+	if push, _ := s.way(); push != nil {
+		push(line)
 	}
 }
+
+// Ask is Call.Ask for a request that belongs to no call.
+func (s *Session) Ask(ctx context.Context, line []byte) (Incoming, error) {
+	if !s.Initialized() {
+		return Incoming{}, errNotAsked
+	}
+	push, _ := s.way()
+	if push == nil {
+		return Incoming{}, errUnheard
+	}
+	return s.ask(ctx, nil, line, push)
+}
+
+// errNotAsked is why a client of the modern era is not asked: it would not answer (MCP 2026-07-28, patterns).
+var errNotAsked = errors.New("the client cannot be asked: it speaks the modern protocol, or has not said hello")
 
 // EraOf tells in which era the request m is to be understood. It is a property of the request: the version that its
 // _meta names decides. Where none is named, or one of the legacy era, whose revisions give that key no meaning, the
@@ -54,7 +82,7 @@ func (s *Session) EraOf(m Message) (Era, *Error) {
 			return Modern, checkModern(m.Meta)
 		case Legacy:
 		default:
-			return 0, unsupported(name)
+			return 0, Unsupported(name)
 		}
 	}
 	if m.Method == methodInitialize || m.Method == methodPing || s.Initialized() {
@@ -74,60 +102,32 @@ func (s *Session) legacy() version {
 	return s.version
 }
 
-// attach makes Notify send to push, and nowhere if push is nil.
-func (s *Session) attach(push func(line []byte)) {
+// attach makes push the way of what belongs to no request, and nil the end of that.
+func (s *Session) attach(push func(line []byte) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.gone != nil {
+		close(s.gone)
+		s.gone = nil
+	}
 	s.push = push
+	if push != nil {
+		s.gone = make(chan struct{})
+	}
 }
 
-// The methods that a conversation itself has to know.
-const (
-	methodInitialize = "initialize"
-	methodPing       = "ping"
-	methodCancelled  = "notifications/cancelled"
-)
-
-// Pace is how a request is run beside others.
-type Pace int
-
-const (
-	// Immediate requests are answered before the next message is looked at. They must not wait for anything.
-	Immediate Pace = iota
-
-	// Queued requests run beside each other, only so many at once; the others wait.
-	Queued
-
-	// Streaming requests stay open, and send notifications, until they are cancelled or the conversation ends. They
-	// are not counted among those that run.
-	Streaming
-)
-
-// Call is a request on its way to a Handler.
-type Call struct {
-	Message
-	Era     Era
-	Session *Session
-
-	push func(line []byte)
+// way returns what sends to the client, nil if nothing does, and what is closed when that ends.
+func (s *Session) way() (push func(line []byte) bool, gone <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.push == nil {
+		return nil, closedChannel()
+	}
+	return s.push, s.gone
 }
 
-// Notify sends a notification that belongs to the request; params is a JSON object, or nil for none. It does not wait
-// for the client, and does nothing once the request has been answered or cancelled.
-func (c *Call) Notify(method string, params []byte) { c.push(notification(method, params)) }
-
-// Handler knows what the methods mean. All its methods must be safe for concurrent use.
-type Handler interface {
-	// Pace says how a request for method is to be run.
-	Pace(method string) Pace
-
-	// Answer answers one request with a result, a JSON object, or an error. An *Error goes to the client; ctx's own
-	// error, once ctx is done, tells it that nothing was begun; of any other error it learns no more than that there
-	// was one. Nothing is sent of a call whose client cancelled it: ctx is done then. When the conversation ends in
-	// good order, ctx of a Streaming call is done, and its answer is sent. Nothing is ever retried.
-	Answer(ctx context.Context, call *Call) (result []byte, err error)
-
-	// Notified tells of a notification other than a cancellation. It is called before the next message is looked at,
-	// and must not wait for anything.
-	Notified(session *Session, m Message)
+func closedChannel() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
 }

@@ -90,7 +90,7 @@ func TestEraOf(t *testing.T) {
 }
 
 func TestUnsupportedVersionNamesTheSupported(t *testing.T) {
-	got := string(unsupported(`1900"`).Data)
+	got := string(Unsupported(`1900"`).Data)
 	want := `{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"1900\""}`
 	if got != want {
 		t.Errorf("data is %s, want %s", got, want)

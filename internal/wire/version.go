@@ -57,6 +57,9 @@ func versionNamed(name string) version {
 	return version{}
 }
 
+// EraNamed returns the era of the protocol version of that name, 0 if we do not speak it.
+func EraNamed(version string) Era { return versionNamed(version).era }
+
 // negotiate returns the version in which to answer a client's initialize: the one that it asks for if that is a legacy
 // one which we speak, else the newest of those.
 func negotiate(requested string) version {
@@ -96,8 +99,8 @@ func checkModern(meta canon.Value) *Error {
 	return nil
 }
 
-// unsupported is the refusal of a version that we do not speak (MCP 2026-07-28, basic/versioning).
-func unsupported(requested string) *Error {
+// Unsupported returns the refusal of a version that we do not speak (MCP 2026-07-28, basic/versioning).
+func Unsupported(requested string) *Error {
 	data := AppendVersions([]byte(`{"supported":`))
 	data = canon.AppendString(append(data, `,"requested":`...), requested)
 	return &Error{Code: CodeUnsupportedVersion, Message: "unsupported protocol version", Data: append(data, '}')}
