@@ -238,17 +238,21 @@ func (d *door) hide(name string, hidden bool) {
 	d.hidden[name] = hidden
 }
 
-func (d *door) Visible(tool *gate.Tool) bool {
+func (d *door) Visible(_ gate.Caller, tool *gate.Tool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return !d.hidden[tool.Name]
+}
+
+func (d *door) MethodVisible(c gate.Caller, method string) bool {
+	return d.Visible(c, &gate.Tool{Name: method})
 }
 
 func (d *door) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
 	d.mu.Lock()
 	d.calls = append(d.calls, c)
 	d.mu.Unlock()
-	if c.Tool == nil || !d.Visible(c.Tool) {
+	if c.Tool == nil || !d.Visible(c.Caller, c.Tool) {
 		return gate.Result{}, &gate.DeniedError{Tool: c.Name, Rule: "secret rule", Reason: "secret reason", Hidden: true}
 	}
 	switch how, _ := c.Args.Get("how").Text(); {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/gate"
 	"sallyport/internal/wire"
 )
 
@@ -16,44 +17,47 @@ type notifier interface {
 // listener is who is told when the visible tools change, and the params of that notification.
 type listener struct {
 	notifier
+	who    gate.Caller
 	params []byte
+	shown  []*gate.Tool // of our own tools, what was visible when the client was last told
 }
 
-// Refresh is to be called after the policy has changed. If that changes what is visible, all who listen are told.
+// callerOf is who asks in a session.
+func callerOf(session *wire.Session) gate.Caller {
+	return gate.Caller{Principal: session.Principal, Tenant: session.Tenant}
+}
+
+// Refresh is to be called after the policy has changed. Who listens is told if that changes what is visible.
 func (s *Server) Refresh() {
+	behind := false
+	for _, v := range s.everyVisit() {
+		for _, l := range v.everyLeg() {
+			behind = l.refreshed() || behind
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	shown := s.visible()
-	changed := s.known && !slices.Equal(shown, s.shown)
-	s.known, s.shown = true, shown
-	if !changed {
-		return
-	}
-	for _, l := range s.listeners {
-		l.Notify("notifications/tools/list_changed", l.params)
-	}
-}
-
-// observe notes what is visible before the first client sees it.
-func (s *Server) observe() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.known {
-		s.known, s.shown = true, s.visible()
+	for i := range s.listeners {
+		l := &s.listeners[i]
+		shown := s.visible(l.who)
+		if behind || !slices.Equal(shown, l.shown) {
+			l.shown = shown
+			l.Notify("notifications/tools/list_changed", l.params)
+		}
 	}
 }
 
 // join adds a listener, unless it is one.
-func (s *Server) join(n notifier, params []byte) {
+func (s *Server) join(n notifier, who gate.Caller, params []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(n, params)
+	s.add(n, who, params)
 }
 
 // add is join for those who hold mu.
-func (s *Server) add(n notifier, params []byte) {
+func (s *Server) add(n notifier, who gate.Caller, params []byte) {
 	if !slices.ContainsFunc(s.listeners, func(l listener) bool { return l.notifier == n }) {
-		s.listeners = append(s.listeners, listener{n, params})
+		s.listeners = append(s.listeners, listener{n, who, params, s.visible(who)})
 	}
 }
 
@@ -94,6 +98,6 @@ func (s *Server) subscribe(call *wire.Call, wantsTools bool) {
 	defer s.mu.Unlock()
 	call.Notify("notifications/subscriptions/acknowledged", slices.Concat(meta, []byte(`},"notifications":`+honoured+`}`)))
 	if wantsTools {
-		s.add(call, params)
+		s.add(call, callerOf(call.Session), params)
 	}
 }

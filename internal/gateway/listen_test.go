@@ -12,7 +12,9 @@ import (
 // open is a door through which nothing goes.
 type open struct{}
 
-func (open) Visible(*gate.Tool) bool { return true }
+func (open) Visible(gate.Caller, *gate.Tool) bool { return true }
+
+func (open) MethodVisible(gate.Caller, string) bool { return true }
 
 func (open) Do(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil }
 

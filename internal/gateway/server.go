@@ -2,7 +2,10 @@
 // every tools/call through one Door.
 //
 // Server.ServeLines serves a client over a pair of pipes; Server.Refresh tells clients when a new policy has changed
-// what they see. How messages look and travel is package wire's business, and what may happen is the Door's.
+// what they see. With Upstreams it stands in front of other servers: it finds out whose a request is, takes what has an
+// effect through the Door, and sends the client's own bytes on and the server's own bytes back. How messages look and
+// travel is package wire's business, what the eras make of each other is package bridge's, and what may happen is the
+// Door's.
 package gateway
 
 import (
@@ -11,9 +14,12 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"sallyport/internal/canon"
 	"sallyport/internal/gate"
+	"sallyport/internal/pin"
 	"sallyport/internal/wire"
 )
 
@@ -25,24 +31,44 @@ type Door interface {
 	// may see. It may take long. It is called once for each tools/call, and never again for the same one.
 	Do(ctx context.Context, c gate.Call) (gate.Result, error)
 
-	// Visible reports whether a client may see the tool, by the policy of this moment. It is quick.
-	Visible(t *gate.Tool) bool
+	// Visible reports whether a caller may see the tool, by the policy of this moment. It is quick.
+	Visible(c gate.Caller, t *gate.Tool) bool
+
+	// MethodVisible reports whether a caller's request for a method other than tools/call could be allowed, by the policy
+	// of this moment. It is quick.
+	MethodVisible(c gate.Caller, method string) bool
 }
 
-// Server is an MCP server of its own tools. The exported fields are set before it is used and not changed after; all its
-// methods are safe for concurrent use.
+// Server is an MCP server of its own tools and of those of the servers behind it. The exported fields are set before it
+// is used and not changed after; all its methods are safe for concurrent use.
 type Server struct {
 	Door         Door
-	Tools        []*gate.Tool // in the order in which they are listed, each name once
-	Name         string       // "sallyport" if empty
+	Tools        []*gate.Tool     // in the order in which they are listed, each name once
+	Upstreams    []Upstream       // the servers behind it, in the order in which their tools are listed, each name once
+	Prefixed     bool             // upstreams' tools and prompts are SERVER__NAME even if there is one upstream and nothing else
+	Lock         func() *pin.Lock // what the definitions of upstreams are held against; nil, or a nil Lock: nothing
+	CallTimeout  time.Duration    // of a request to an upstream; 0 is 10 minutes
+	Name         string           // "sallyport" if empty
 	Version      string
 	Instructions string       // for the model, how to use the server; none if empty
 	Log          *slog.Logger // for operators; nil drops everything
 
-	mu        sync.Mutex   // guards what follows
-	known     bool         // shown has been set
-	shown     []*gate.Tool // what was visible when clients were last told
-	listeners []listener   // who is told when that changes
+	mu        sync.Mutex // guards what follows
+	listeners []listener // who is told when what they may see changes
+	visits    map[*wire.Session]*visit
+	shared    map[gate.Caller]*visit
+	closed    bool
+
+	tasks    tasks        // that upstreams have begun
+	requests atomic.Int64 // of our own, to upstreams
+}
+
+// log returns where operators are told something.
+func (s *Server) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
 }
 
 // ServeLines serves one client, who is the local principal, until r ends or ctx is cancelled; see wire.ServeLines.
@@ -50,9 +76,8 @@ func (s *Server) ServeLines(ctx context.Context, r io.Reader, w io.Writer, opt w
 	if opt.Log == nil {
 		opt.Log = s.Log
 	}
-	s.observe()
 	session := &wire.Session{Principal: "local"}
-	defer s.leave(session)
+	defer s.End(session)
 	return wire.ServeLines(ctx, session, s, r, w, opt)
 }
 
@@ -75,21 +100,35 @@ var methods = map[string]method{
 }
 
 // Pace implements wire.Handler.
-func (s *Server) Pace(method string) wire.Pace { return methods[method].pace }
+func (s *Server) Pace(method string) wire.Pace {
+	if s.relays() {
+		return relayPace(method)
+	}
+	return methods[method].pace
+}
 
 // Answer implements wire.Handler.
-func (s *Server) Answer(ctx context.Context, call *wire.Call) ([]byte, error) {
+func (s *Server) Answer(ctx context.Context, call *wire.Call) (wire.Reply, error) {
+	if s.relays() {
+		return s.relay(ctx, call)
+	}
 	m, ok := methods[call.Method]
 	if !ok || !slices.Contains(m.eras, call.Era) {
-		return nil, &wire.Error{Code: wire.CodeMethodNotFound, Message: "method not found: " + cut(call.Method)}
+		return wire.Reply{}, &wire.Error{Code: wire.CodeMethodNotFound, Message: "method not found: " + cut(call.Method)}
 	}
-	return m.answer(s, ctx, call)
+	result, err := m.answer(s, ctx, call)
+	return wire.Reply{Result: result}, err
 }
 
 // Notified implements wire.Handler.
 func (s *Server) Notified(session *wire.Session, m wire.Message) {
-	if m.Method == "notifications/initialized" && session.Initialized() {
-		s.join(session, nil)
+	opened := m.Method == "notifications/initialized" && session.Initialized()
+	v := s.visiting(session)
+	if opened && (v == nil || v.promisesTools()) {
+		s.join(session, callerOf(session), nil)
+	}
+	if v != nil && session.Initialized() {
+		v.notified(m, opened)
 	}
 }
 

@@ -21,7 +21,7 @@ func (s *Server) listTools(_ context.Context, call *wire.Call) ([]byte, error) {
 		}
 	}
 	body := []byte(`{"tools":[`)
-	for i, tool := range s.visible() {
+	for i, tool := range s.visible(callerOf(call.Session)) {
 		if i > 0 {
 			body = append(body, ',')
 		}
@@ -34,11 +34,11 @@ func (s *Server) listTools(_ context.Context, call *wire.Call) ([]byte, error) {
 	return s.complete(call, append(body, '}'), nil)
 }
 
-// visible returns the tools that a client may see, in order.
-func (s *Server) visible() []*gate.Tool {
+// visible returns the tools of our own that a caller may see, in order.
+func (s *Server) visible(who gate.Caller) []*gate.Tool {
 	var tools []*gate.Tool
 	for _, tool := range s.Tools {
-		if s.Door.Visible(tool) {
+		if s.Door.Visible(who, tool) {
 			tools = append(tools, tool)
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Server) callTool(ctx context.Context, call *wire.Call) ([]byte, error) 
 		return nil, invalid("params.name must be a string")
 	}
 	result, err := s.Door.Do(ctx, gate.Call{
-		Caller:  gate.Caller{Principal: call.Session.Principal},
+		Caller:  callerOf(call.Session),
 		Name:    name,
 		Tool:    s.tool(name),
 		Args:    call.Params.Get("arguments"),
