@@ -2,8 +2,11 @@ package cli
 
 import (
 	"io"
+	"os"
 	"sync"
 	"time"
+
+	"sallyport/internal/wire"
 )
 
 // answerer is where a server's answers go. It holds the first one until it is released, and tells
@@ -11,13 +14,33 @@ import (
 // before it does not compete with it.
 type answerer struct {
 	io.Writer
+	shut     func() error // ends what newAnswerer opened
 	released chan struct{}
 	once     sync.Once
 	first    chan struct{}
 }
 
 func newAnswerer(w io.Writer) *answerer {
-	return &answerer{Writer: w, released: make(chan struct{}), first: make(chan struct{})}
+	a := &answerer{Writer: w, shut: func() error { return nil }, released: make(chan struct{}), first: make(chan struct{})}
+	if f, ok := w.(*os.File); ok {
+		a.Writer, a.shut = wire.NewPrompt(f)
+	}
+	return a
+}
+
+// WriteNow implements wire.Prompt, once answers are let out.
+func (a *answerer) WriteNow(p []byte) (int, error) {
+	select {
+	case <-a.released:
+	default:
+		return 0, nil
+	}
+	now, ok := a.Writer.(wire.Prompt)
+	if !ok {
+		return 0, nil
+	}
+	defer a.done()
+	return now.WriteNow(p)
 }
 
 func (a *answerer) Write(p []byte) (int, error) {

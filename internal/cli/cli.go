@@ -70,27 +70,35 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		Version:       Version,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("sallyport {{.Version}}\n")
+	// Not cobra's own --version: its template links all methods of all types, which every start pays for.
+	version := root.Flags().BoolP("version", "v", false, "version for sallyport")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *version {
+			printVersion(cmd)
+			return nil
+		}
+		return cmd.Help()
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return withHint(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	})
 	root.AddCommand(
-		newServe(), newVerify(), newStats(), newShow(), newStatus(), newCanon(), newSession(), newHook(), newDemo(), newPolicy(),
-		newInstall(), newUninstall(), newDoctor(), newTrust(),
+		newServe(), newWrap(), newVerify(), newStats(), newShow(), newStatus(), newClaims(), newCanon(), newSession(), newHook(), newDemo(),
+		newPolicy(), newInstall(), newUninstall(), newDoctor(), newTrust(), newPin(), newToken(),
 		&cobra.Command{
 			Use:   "version",
 			Short: "Print the version",
 			Args:  cobra.NoArgs,
-			Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintf(cmd.OutOrStdout(), "sallyport %s\n", Version) },
+			Run:   func(cmd *cobra.Command, _ []string) { printVersion(cmd) },
 		},
 	)
 	hintAtArgs(root)
 	return root
 }
+
+func printVersion(cmd *cobra.Command) { fmt.Fprintf(cmd.OutOrStdout(), "sallyport %s\n", Version) }
 
 // hintAtArgs lets every command answer wrong arguments with where to read about the right ones.
 func hintAtArgs(cmd *cobra.Command) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 )
 
 func TestMain(m *testing.M) {
@@ -37,5 +38,26 @@ func TestDefaultsOfServe(t *testing.T) {
 		if got := flags.Lookup(name).DefValue; got != want {
 			t.Errorf("--%s is %s if not given, want %s", name, got, want)
 		}
+	}
+}
+
+// TestNoCommandIsThereTwice looks for names that two commands of one level have: only one of them could be called.
+func TestNoCommandIsThereTwice(t *testing.T) {
+	seen := 0
+	var look func(*cobra.Command)
+	look = func(cmd *cobra.Command) {
+		names := map[string]bool{}
+		for _, sub := range cmd.Commands() {
+			seen++
+			if names[sub.Name()] {
+				t.Errorf("%s is there twice", sub.CommandPath())
+			}
+			names[sub.Name()] = true
+			look(sub)
+		}
+	}
+	look(newRoot())
+	if seen < 20 {
+		t.Errorf("only %d commands were found", seen)
 	}
 }

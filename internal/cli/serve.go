@@ -9,60 +9,94 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"sallyport/internal/durable"
-	"sallyport/internal/gate"
-	"sallyport/internal/gateway"
 	"sallyport/internal/hook"
-	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 	"sallyport/internal/notes"
 	"sallyport/internal/policy"
-	"sallyport/internal/wire"
+	"sallyport/internal/servers"
 )
 
 type serveOptions struct {
-	policy, ledger    string
-	checks            checksOptions
-	maxLine, maxCalls int
+	gateOptions
+	checks         checksOptions
+	servers        string
+	builtin        bool
+	notes          []string // what was passed over in the servers file
+	http, tokens   string
+	origins, hosts []string
 }
 
 func newServe() *cobra.Command {
 	var opt serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the gated tools over MCP on stdin and stdout",
-		Long: `Serves MCP on stdin and stdout, in both protocol eras: 2026-07-28 without a handshake, and initialize for
+		Short: "Serve gated tools over MCP: our own, or those of other servers",
+		Long: `Serves MCP on stdin and stdout, or over HTTP, in both protocol eras: 2026-07-28 without a handshake, and initialize for
 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05. Every call is decided by the policy, carried out at most once for
 each request_id, and recorded in the ledger. Without a policy file a built-in one allows every built-in tool but rm_rf.
-SIGHUP loads the policy file again; a bad file keeps the old policy, and sallyport status says so. The server ends,
-when what runs is finished, at the end of its input; and at once, with nothing half done, on SIGTERM or SIGINT.
+With --servers it stands in front of the servers of that file, which is the mcpServers JSON that every client has: of one
+server the names are unchanged, of several a tool is SERVER__TOOL. Without --policy the user's and the project's policies
+and the starter pack count then, as in a hook, and the ledger is in ~/.local/state/sallyport.
+SIGHUP loads the policy, the pins and the tokens again; a bad file keeps the old one, and sallyport status says so. The
+server ends, when what runs is finished, at the end of its input; and at once, with nothing half done, on SIGTERM or SIGINT.
 For tests: CRASH_MARKER=FILE lets the first note touch FILE and stand still for 30 s before it is published.`,
-		Example: `  sallyport serve --policy policy.json --ledger .ledger`,
-		Args:    cobra.NoArgs,
+		Example: `  sallyport serve --policy policy.json --ledger .ledger
+  sallyport serve --servers .mcp.json --http 127.0.0.1:8080 --tokens tokens.json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if opt.maxLine <= 0 || opt.maxCalls <= 0 {
-				return withHint(errors.New("--max-line and --max-calls must be more than 0"), "see sallyport serve --help")
+			if err := opt.readServers(); err != nil {
+				return err
 			}
-			opt.policy = setting(opt.policy, "POLICY_PATH", "")
-			opt.ledger = setting(opt.ledger, "LEDGER_DIR", defaultLedgerDir)
-			return serve(cmd.Context(), opt, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return opt.run(cmd)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opt.policy, "policy", "", "the policy `FILE` (or POLICY_PATH; else a built-in policy)")
-	flags.StringVar(&opt.ledger, "ledger", "", "the `FOLDER` of ledger, claims and notes (or LEDGER_DIR; else .ledger)")
+	opt.gateFlags(flags)
 	flags.StringVar(&opt.checks.knowledge, "failure-kb", "", "a `FILE` of calls that fail, added to the built-in ones (or SALLYPORT_FAILURE_KB)")
 	flags.StringVar(&opt.checks.skills, "skills", "", "a `FILE` of a project's own skills (or SALLYPORT_SKILLS)")
-	flags.IntVar(&opt.maxLine, "max-line", 16<<20, "the longest message in `BYTES`; a longer one is refused, the session goes on")
-	flags.IntVar(&opt.maxCalls, "max-calls", 64, "how many calls run at once, a `NUMBER`; others wait")
+	flags.StringVar(&opt.servers, "servers", "", "stand in front of the servers of an mcpServers `FILE`, such as .mcp.json")
+	flags.BoolVar(&opt.builtin, "builtin", false, "with --servers, serve the built-in tools as well")
+	flags.StringVar(&opt.http, "http", "", "serve streamable HTTP at this `ADDRESS`, such as 127.0.0.1:8080, instead of stdin and stdout")
+	flags.StringVar(&opt.tokens, "tokens", "", "with --http, a `FILE` of bearer tokens (see sallyport token); needed where other machines can connect")
+	flags.StringArrayVar(&opt.origins, "origin", nil, "with --http, a web page's `ORIGIN` that may connect, such as https://app.example.com")
+	flags.StringArrayVar(&opt.hosts, "host", nil, "with --http, a `NAME` in Host under which we are reached, besides localhost")
 	return cmd
+}
+
+// readServers reads the file of --servers.
+func (o *serveOptions) readServers() error {
+	switch {
+	case o.http == "" && (o.tokens != "" || len(o.origins) > 0 || len(o.hosts) > 0):
+		return withHint(errors.New("--tokens, --origin and --host are for --http"), "see sallyport serve --help")
+	case o.servers == "" && o.builtin:
+		return withHint(errors.New("--builtin is for --servers"), "without --servers the built-in tools are all there is")
+	case o.servers == "":
+		o.builtin = true
+		return nil
+	}
+	o.own, o.lockDir = append(o.own, o.servers), filepath.Dir(o.servers)
+	if o.tokens != "" {
+		o.own = append(o.own, o.tokens)
+	}
+	file, err := servers.Load(o.servers)
+	if err != nil {
+		return serversError(err)
+	}
+	o.behind, o.notes = file.Servers, file.Notes
+	return nil
+}
+
+// run completes the options and serves.
+func (o *serveOptions) run(cmd *cobra.Command) error {
+	if err := o.settle(); err != nil {
+		return err
+	}
+	return serve(cmd.Context(), *o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
 func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stderr io.Writer) error {
@@ -70,60 +104,14 @@ func serve(ctx context.Context, opt serveOptions, stdin io.Reader, stdout, stder
 	defer cancel()
 	signals := hearSignals(cancel)
 	defer signals.close()
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-
-	p, err := loadPolicy(opt.policy)
+	logged := newLogWriter(stderr)
+	defer logged.close()
+	log := slog.New(slog.NewTextHandler(logged, nil))
+	s, err := newServing(opt, log, stderr)
 	if err != nil {
 		return err
 	}
-	checks, err := openChecks(opt.checks)
-	if err != nil {
-		return err
-	}
-	s, err := openStores(opt.ledger)
-	if err != nil {
-		return err
-	}
-	armCrash(s.notes, os.Getenv("CRASH_MARKER"), stderr)
-	door := gate.New(p, s.ledger, s.claims, log)
-	door.World = *worldOf("")
-	if homes := door.World.Homes; len(homes) > 0 {
-		door.Limits = interlock.OpenLimits(durable.OS, filepath.Join(hook.StateDir(homes[0]), "limits"))
-	}
-	tools := slices.Concat(s.notes.Tools(), checks.Tools())
-	server := &gateway.Server{Door: door, Tools: tools, Version: Version, Log: log}
-
-	out := newAnswerer(stdout)
-	var background sync.WaitGroup
-	background.Go(func() {
-		present := announce(opt.ledger, p, log)
-		defer present.leave()
-		out.release() // whoever has an answer finds the server in sallyport status
-		for range signals.hangup {
-			reloadPolicy(opt.policy, door, server, present, log)
-		}
-	})
-	background.Go(func() {
-		out.awaitFirst()
-		mend(ctx, s, door, tools, log)
-	})
-	signals.heard()
-	err = server.ServeLines(ctx, stdin, out, wire.Options{MaxLine: opt.maxLine, MaxCalls: opt.maxCalls, Log: log})
-	out.done()
-	signals.close()
-	background.Wait()
-	return errors.Join(err, s.close())
-}
-
-// mend settles and sweeps up what crashes left behind. Nobody waits for it: a call for a key that
-// is not settled yet settles it itself, and a sweep touches nothing of the living.
-func mend(ctx context.Context, s *stores, door *gate.Gate, tools []*gate.Tool, log *slog.Logger) {
-	if err := door.Recover(ctx, tools); err != nil && ctx.Err() == nil {
-		log.Error("what an earlier crash left could not all be settled", "error", err)
-	}
-	if err := s.notes.Sweep(); err != nil {
-		log.Error("what an earlier crash left could not all be swept up", "error", err)
-	}
+	return s.run(ctx, signals, stdin, stdout, stderr)
 }
 
 // loadPolicy reads a policy file; no name is the built-in policy. The machine's own file counts besides, if there is one.
@@ -155,21 +143,6 @@ func loadNamed(name string) (*policy.Policy, error) {
 		return nil, withHint(fmt.Errorf("reading the policy: %w", err), "name a policy file with --policy or POLICY_PATH, or neither for the built-in policy")
 	}
 	return policy.Parse(name, text)
-}
-
-// reloadPolicy swaps the policy for what its file says now. A bad file changes nothing, but is
-// told on stderr and, for as long as it is bad, by sallyport status.
-func reloadPolicy(name string, door *gate.Gate, server *gateway.Server, present *presence, log *slog.Logger) {
-	p, err := loadPolicy(name)
-	if err != nil {
-		log.Error("the policy was NOT loaded again, the old one goes on deciding", "error", err, "hint", hintOf(err))
-		present.tell(door.Policy(), staleness{err: err.Error(), since: time.Now()})
-		return
-	}
-	door.SetPolicy(p)
-	server.Refresh()
-	log.Info("the policy was loaded again", "policy", p.Name(), "sha256", p.Digest())
-	present.tell(p, staleness{})
 }
 
 // stores is the state of a ledger's folder.

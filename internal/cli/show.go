@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,12 +57,15 @@ The ledger's folder is --ledger, else LEDGER_DIR, else .ledger. Exit code 1: not
 
 // request is everything that is known of one request_id.
 type request struct {
-	records [][]byte // lines of the ledger
-	note    []byte   // nil: there is none
+	records [][]byte          // lines of the ledger
+	note    []byte            // of the principal on stdio; nil: there is none
+	others  map[string][]byte // notes of other principals
 	claims  []mutation.Found
 }
 
-func (r *request) empty() bool { return len(r.records) == 0 && r.note == nil && len(r.claims) == 0 }
+func (r *request) empty() bool {
+	return len(r.records) == 0 && r.note == nil && len(r.others) == 0 && len(r.claims) == 0
+}
 
 func find(path, id string) (request, error) {
 	var r request
@@ -85,11 +90,34 @@ func find(path, id string) (request, error) {
 		return r, withHint(fmt.Errorf("reading %s: %w", path, err), "sallyport verify tells what is wrong with it")
 	}
 	dir := filepath.Dir(path)
-	if r.note, err = notes.Payload(durable.OS, dir, id); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if r.claims, err = mutation.Find(durable.OS, dir, id); err != nil {
 		return r, err
 	}
-	r.claims, err = mutation.Find(durable.OS, dir, id)
-	return r, err
+	return r, r.findNotes(dir, id)
+}
+
+// findNotes reads the notes of the principal on stdio, and of those that have a claim.
+func (r *request) findNotes(dir, id string) error {
+	principals := map[string]bool{"local": true}
+	for _, c := range r.claims {
+		principals[c.Principal] = true
+	}
+	for principal := range principals {
+		note, err := notes.Payload(durable.OS, dir, principal, id)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case principal == "local":
+			r.note = note
+		default:
+			if r.others == nil {
+				r.others = map[string][]byte{}
+			}
+			r.others[principal] = note
+		}
+	}
+	return nil
 }
 
 func (r *request) print(w io.Writer) error {
@@ -110,19 +138,31 @@ func (r *request) print(w io.Writer) error {
 	} else {
 		fmt.Fprintf(w, "note    %s\n", r.note)
 	}
+	for _, principal := range slices.Sorted(maps.Keys(r.others)) {
+		fmt.Fprintf(w, "note    %s  principal %s\n", r.others[principal], principal)
+	}
 	if len(r.claims) == 0 {
 		fmt.Fprintln(w, "claim   none")
 	}
 	for _, c := range r.claims {
+		tool := c.Tool
+		if c.Upstream != "" {
+			tool += " of " + c.Upstream
+		}
 		fmt.Fprintf(w, "claim   %s  tool %s, principal %s, attempt %s, arguments %s%s\n",
-			c.State, c.Tool, c.Principal, c.Attempt, c.Fingerprint, claimNews(c))
+			c.State, tool, c.Principal, c.Attempt, c.Fingerprint, claimNews(c))
 	}
 	return nil
 }
 
 func claimNews(c mutation.Found) string {
-	if c.State == mutation.Done {
-		return ", " + c.Outcome
+	switch {
+	case c.State == mutation.Done:
+		return ", " + claimState(c)
+	case c.InFlight:
+		return ", begun and not ended: a server is at it now"
+	case c.Upstream != "":
+		return ", begun and not ended: nobody can know whether it was carried out; see sallyport claims show " + c.Attempt
 	}
 	return ", begun and not ended: a server is at it now, or it was cut off, and the next call with this request_id or the next start settles it"
 }
@@ -135,6 +175,16 @@ func (r *request) printJSON(w io.Writer) error {
 	} else {
 		b = append(b, r.note...)
 	}
+	if len(r.others) > 0 {
+		b = append(b, `,"notes":{`...)
+		for i, principal := range slices.Sorted(maps.Keys(r.others)) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(canon.AppendString(b, principal), ':'), r.others[principal]...)
+		}
+		b = append(b, '}')
+	}
 	b = append(b, `,"claims":[`...)
 	for i, c := range r.claims {
 		if i > 0 {
@@ -144,6 +194,9 @@ func (r *request) printJSON(w io.Writer) error {
 		b = canon.AppendString(b, c.Tool)
 		b = canon.AppendString(append(b, `,"principal":`...), c.Principal)
 		b = canon.AppendString(append(b, `,"outcome":`...), c.Outcome)
+		if c.Upstream != "" {
+			b = canon.AppendString(append(b, `,"upstream":`...), c.Upstream)
+		}
 		b = append(b, '}')
 	}
 	_, err := w.Write(append(b, "]}\n"...))

@@ -16,8 +16,8 @@ import (
 // counted are the columns of the statistics: the outcomes that matter, and denials.
 var counted = []string{"committed", "replay", "deny", "conflict", "failed", "observed"}
 
-// countedOfHooks are the columns that only a ledger with hooks' records has.
-var countedOfHooks = []string{"permitted", "asked"}
+// countedOfSome are the columns that only a ledger with records of hooks or of upstreams has.
+var countedOfSome = []string{"permitted", "asked", "forwarded", "in_flight", "inconclusive"}
 
 // unknownTools stands for all names of tools that do not exist: those are a caller's own text.
 const unknownTools = "(unknown)"
@@ -28,7 +28,7 @@ func newStats() *cobra.Command {
 		Use:   "stats [PATH]",
 		Short: "Count, for each tool, what became of its calls",
 		Long: `Counts a ledger's records for each tool: committed, replay, deny, conflict, failed, observed, of hooks also permitted
-and asked, and their share of all records of the tool. PATH is the ledger's folder or file; else LEDGER_DIR, else .ledger.
+and asked, of upstreams' tools also forwarded, in_flight and inconclusive, and their share of all calls of the tool. PATH is the ledger's folder or file; else LEDGER_DIR, else .ledger.
 It reads and does not check; that is verify's. No argument of a call is shown.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ type tally struct {
 	by    map[string]int64
 }
 
-func (t *tally) ratio(column string) float64 { return float64(t.by[column]) / float64(t.total) }
+func (t *tally) ratio(column string) float64 { return float64(t.by[column]) / float64(max(t.total, 1)) }
 
 func countFile(path string) (map[string]*tally, error) {
 	f, err := ledger.Snapshot(path)
@@ -78,7 +78,9 @@ func countFile(path string) (map[string]*tally, error) {
 			t = &tally{by: map[string]int64{}}
 			tools[name] = t
 		}
-		t.total++
+		if !followsUp(line) {
+			t.total++
+		}
 		column, _ := line.Get("outcome").Text()
 		if decision, _ := line.Get("decision").Text(); decision == "deny" {
 			column = "deny"
@@ -92,10 +94,16 @@ func countFile(path string) (map[string]*tally, error) {
 	return tools, nil
 }
 
-// columnsOf returns the columns of a table: those of hooks only where they are not empty.
+// followsUp reports whether a record tells what became of a call that was recorded as forwarded: it is no call of its own.
+func followsUp(line canon.Value) bool {
+	outcome, _ := line.Get("outcome").Text()
+	return line.Get("upstream").Exists() && !line.Get("attempt").Exists() && (outcome == "failed" || outcome == "inconclusive")
+}
+
+// columnsOf returns the columns of a table: those of hooks and upstreams only where they are not empty.
 func columnsOf(tools map[string]*tally) []string {
 	columns := slices.Clone(counted)
-	for _, column := range countedOfHooks {
+	for _, column := range countedOfSome {
 		for _, t := range tools {
 			if t.by[column] > 0 {
 				columns = append(columns, column)

@@ -43,6 +43,9 @@ type Places struct {
 	Program  string // our own program
 	Sessions string // the folder of the sessions' flags, where the checks count; "" where they do not
 
+	// Own are more files that no call may write to.
+	Own []string
+
 	// Borrowed is a home that the project made up, "" usually: a policy in it counts as the project's.
 	Borrowed string
 }
@@ -232,7 +235,7 @@ func (l *loader) own() policy.Own {
 	for _, home := range p.Homes {
 		folders = append(folders, ConfigDir(home), StateDir(home))
 	}
-	files := []string{p.Managed, p.Named, p.Program}
+	files := append([]string{p.Managed, p.Named, p.Program}, p.Own...)
 	for _, f := range l.files {
 		files = append(files, f.Path)
 	}
