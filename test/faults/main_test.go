@@ -37,6 +37,9 @@ func init() {
 }
 
 func TestMain(m *testing.M) {
+	if effects := os.Getenv(upstreamEffects); effects != "" {
+		os.Exit(upstreamMain(effects))
+	}
 	if dir := os.Getenv(writerDir); dir != "" {
 		os.Exit(writer(dir, os.Getenv(writerFrom)))
 	}
