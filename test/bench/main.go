@@ -26,7 +26,7 @@ type bench struct {
 	policy string // the policy file that the project ships
 
 	// The programs.
-	server, hello, answer, fileCalls string
+	server, hello, answer, fileCalls, upstream, relay string
 
 	rows []row
 }
@@ -45,6 +45,8 @@ var measurements = []struct {
 	{"memory", (*bench).measureMemory},
 	{"calls", (*bench).measureCalls},
 	{"hook", (*bench).measureHook},
+	{"gateway", (*bench).measureGateway},
+	{"gatewaystart", (*bench).measureGatewayStart},
 }
 
 func main() {
@@ -111,12 +113,16 @@ func newBench(parent string) (*bench, error) {
 		hello:     filepath.Join(dir, "hello"),
 		answer:    filepath.Join(dir, "answer"),
 		fileCalls: filepath.Join(dir, "filecalls"),
+		upstream:  filepath.Join(dir, "upstream"),
+		relay:     filepath.Join(dir, "relay"),
 	}
 	for program, source := range map[string]string{
 		b.server:    "./cmd/sallyport",
 		b.hello:     "./test/bench/bare/hello",
 		b.answer:    "./test/bench/bare/answer",
 		b.fileCalls: "./test/bench/bare/filecalls",
+		b.upstream:  "./test/bench/upstream",
+		b.relay:     "./test/bench/relay",
 	} {
 		build := exec.Command("go", "build", "-o", program, source)
 		build.Dir, build.Stderr = root, os.Stderr

@@ -4,8 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"time"
 )
 
@@ -24,18 +22,10 @@ func (b *bench) measureMemory() error {
 		return err
 	}
 	time.Sleep(2 * time.Second)
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	held, err := p.memory()
 	if err != nil {
 		return err
 	}
-	var kB float64
-	for line := range strings.Lines(string(status)) {
-		if after, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			if _, err := fmt.Sscanf(after, "%f kB", &kB); err != nil {
-				return fmt.Errorf("reading %q: %w", line, err)
-			}
-		}
-	}
-	b.add(row{"idle RssAnon", fmt.Sprintf("%.2f MB", kB/1024), "", kB / 1024, atMost(8, " MB")})
+	b.add(row{"idle RssAnon", fmt.Sprintf("%.2f MB", held), "", held, atMost(8, " MB")})
 	return p.end()
 }

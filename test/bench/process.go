@@ -10,6 +10,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
 )
 
 // process is a program that answers lines with lines.
@@ -33,7 +36,7 @@ func startProcess(name string, args ...string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &process{cmd, in, bufio.NewReaderSize(out, 64<<10)}, nil
+	return &process{cmd, in, bufio.NewReaderSize(out, 256<<10)}, nil
 }
 
 func (b *bench) startServer(dir string) (*process, error) {
@@ -63,11 +66,58 @@ func (p *process) ask(line []byte, want string) error {
 	if err := p.send(line); err != nil {
 		return err
 	}
+	if err := p.expect(want); err != nil {
+		return fmt.Errorf("%s: %w", line, err)
+	}
+	return nil
+}
+
+// expect checks that the next line holds a text.
+func (p *process) expect(want string) error {
 	answer, err := p.receive()
 	if err == nil && !bytes.Contains(answer, []byte(want)) {
-		err = fmt.Errorf("%s was answered by %s", line, answer)
+		err = fmt.Errorf("the answer is %.300s", answer)
 	}
 	return err
+}
+
+// cpu is the time that the program, without those that it has started, has spent on processors.
+func (p *process) cpu() (time.Duration, error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
+	if err != nil || tasks == nil {
+		return 0, fmt.Errorf("no schedstat of process %d: %w", p.cmd.Process.Pid, err)
+	}
+	var sum time.Duration
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		if err != nil {
+			return 0, err
+		}
+		var spent time.Duration
+		if _, err := fmt.Sscan(string(text), &spent); err != nil {
+			return 0, fmt.Errorf("reading %q: %w", text, err)
+		}
+		sum += spent
+	}
+	return sum, nil
+}
+
+// memory is what the program holds of memory of its own, in MB.
+func (p *process) memory() (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if after, ok := strings.CutPrefix(line, "RssAnon:"); ok {
+			var kB float64
+			if _, err := fmt.Sscanf(after, "%f kB", &kB); err != nil {
+				return 0, fmt.Errorf("reading %q: %w", line, err)
+			}
+			return kB / 1024, nil
+		}
+	}
+	return 0, errors.New("no RssAnon among what the kernel says")
 }
 
 // end lets the program come to its end.

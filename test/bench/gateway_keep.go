@@ -1,0 +1,90 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// keep calls a tool that has an effect, under a key of its own.
+func (g *gateway) keep(p *process) func() error {
+	return func() error {
+		g.calls++
+		return p.ask(callTool(g.calls, "keep", fmt.Sprintf(`{"request_id":"%s"}`, noteID(g.calls))), `"result"`)
+	}
+}
+
+// measureKeep compares what the gate adds to the time of a mutation with that of its syncs.
+func (g *gateway) measureKeep() error {
+	syncs, counted, err := g.b.keepSyncs()
+	if err != nil {
+		return err
+	}
+	ours := func() (time.Duration, error) {
+		relayed, err := wall(1, g.keep(g.relay))()
+		if err != nil {
+			return 0, err
+		}
+		gated, err := wall(1, g.keep(g.gate))()
+		return gated - relayed, err
+	}
+	p, err := inTurn(250, ours, func() (time.Duration, error) {
+		each, err := wall(syncs, g.raw.append)()
+		return each * time.Duration(syncs), err
+	})
+	if err != nil {
+		return err
+	}
+	g.b.add(p.times(fmt.Sprintf("what the gate adds to a mutation (%d fdatasync, %s)", syncs, counted), atMost(1.3, "")))
+	return nil
+}
+
+// keepSyncs counts the syncs of one mutation by strace, where there is one.
+func (b *bench) keepSyncs() (n int, how string, err error) {
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		return 3, "assumed", nil // intent, outcome, record
+	}
+	count := func(calls int) (int, error) {
+		args, err := b.wrapArgs(gatewayPolicy)
+		if err != nil {
+			return 0, err
+		}
+		output := filepath.Join(b.dir, "trace")
+		traced := append([]string{"-f", "-qq", "-e", "signal=none", "-e", "trace=fsync,fdatasync", "-o", output, b.server}, args...)
+		p, err := startProcess(strace, traced...)
+		if err != nil {
+			return 0, err
+		}
+		g := &gateway{b: b}
+		for range calls {
+			if err := g.keep(p)(); err != nil {
+				return 0, err
+			}
+		}
+		if err := p.end(); err != nil {
+			return 0, err
+		}
+		trace, err := os.ReadFile(output)
+		return strings.Count(string(trace), "sync("), err
+	}
+	const few, many = 5, 25
+	before, err := count(few)
+	if err != nil {
+		return 0, "", err
+	}
+	after, err := count(many)
+	if err != nil {
+		return 0, "", err
+	}
+	n = (after - before + (many-few)/2) / (many - few)
+	if n == 0 {
+		return 0, "", fmt.Errorf("%d mutations took %d syncs, %d took %d: none is durable", few, before, many, after)
+	}
+	return n, "counted", nil
+}
