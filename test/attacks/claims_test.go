@@ -16,6 +16,7 @@ const keyed = "version: 2\nstarter: off\ndefault: allow\nrules:\n" +
 
 // What was answered once is what a retry gets, to the byte, also from the next process.
 func TestReplaysAreVerbatim(t *testing.T) {
+	t.Parallel()
 	answers := map[string]string{
 		"odd":    `{"jsonrpc":"2.0","id":$ID,"result":` + odd + `}`,
 		"error":  `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"no","data":[1.0,1e400],"more":1.0}}`,
@@ -148,6 +149,7 @@ func TestACancelledKeyedCallGoesOn(t *testing.T) {
 // A server that dies with a keyed call has carried it out or has not: the call is never sent again by itself, and the
 // answer to a retry says so, from this process and the next.
 func TestADeadServersKeyedCallIsInconclusive(t *testing.T) {
+	t.Parallel()
 	for name, how := range map[string]string{
 		"without a word":   `"exit":true`,
 		"within a line":    `"exit":true,"say":["{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"n\""]`,

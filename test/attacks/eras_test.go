@@ -12,6 +12,7 @@ import (
 
 // Between two eras a question changes its clothes: it is judged all the same.
 func TestDeniedQuestionsAcrossEras(t *testing.T) {
+	t.Parallel()
 	t.Run("a modern client of a legacy server", func(t *testing.T) {
 		p := newPlace(t, noSampling)
 		g := p.wrap(t)

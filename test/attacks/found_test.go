@@ -154,6 +154,7 @@ func TestLogThatNobodyReads(t *testing.T) {
 
 // A mutation that its server never answers is given up some seconds after the gate is told to end.
 func TestTermWhileAMutationHangs(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, keyed)
 	g := p.wrap(t)
 	g.greet(t)

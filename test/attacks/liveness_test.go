@@ -145,6 +145,7 @@ func TestManyDeathsLeaveNothingBehind(t *testing.T) {
 
 // SIGTERM while calls run: each gets an answer, the gate ends soon, and its server with it.
 func TestTermWhileCallsRun(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, keyed)
 	g := p.wrap(t)
 	g.greet(t)
@@ -214,6 +215,7 @@ func TestAServerThatIsDeaf(t *testing.T) {
 
 // A client that asks and does not read is not served without end, and does not keep the gate alive when it goes.
 func TestAClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	cmd := exec.Command(sallyport, "wrap", "--name", "puppet", "--policy", p.policy, "--ledger", p.ledger, "--", self, "puppet", p.dir)
 	cmd.Env = append(os.Environ(), "HOME="+p.home)

@@ -14,6 +14,7 @@ const noSampling = allowAll + "rules:\n  - {id: no-sampling, decision: deny, met
 
 // A server that may not use the client's model does not reach it, whenever and however it asks.
 func TestServersAskNothingThatIsDenied(t *testing.T) {
+	t.Parallel()
 	const done = `{"jsonrpc":"2.0","id":$ID,"result":{"content":[]}}`
 	for name, line := range map[string]string{
 		"plain":           `{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"evil"}}]}}`,

@@ -12,6 +12,7 @@ const odd = `{"content":[{"type":"new/kind","n":9007199254740993,"f":1.0,"e":1e4
 
 // What a server answers goes to the client as the very bytes.
 func TestAnswersAreVerbatim(t *testing.T) {
+	t.Parallel()
 	answers := []string{
 		`{"jsonrpc":"2.0","id":$ID,"result":` + odd + `}`,
 		`{"result":` + odd + `,"id":$ID,"jsonrpc":"2.0"}`,
@@ -80,6 +81,7 @@ func TestRequestsAreVerbatim(t *testing.T) {
 
 // Results past what a reader would hold at once go through, and their neighbours are not kept waiting.
 func TestBigResultsAreWhole(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	g := p.wrap(t)
 	g.greet(t)
