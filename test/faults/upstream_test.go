@@ -80,12 +80,13 @@ type adder struct {
 	t               *testing.T
 	dir             folder
 	policy, effects string
+	key             string
 }
 
 func newAdder(t *testing.T, terms string) adder {
 	t.Helper()
 	dir := t.TempDir()
-	a := adder{t: t, dir: folder(filepath.Join(dir, "ledger")), policy: filepath.Join(dir, "policy.yaml"), effects: filepath.Join(dir, "effects")}
+	a := adder{t: t, dir: folder(filepath.Join(dir, "ledger")), policy: filepath.Join(dir, "policy.yaml"), effects: filepath.Join(dir, "effects"), key: "the-only-one"}
 	text := "version: 2\ndefault: deny\nrules: [{id: add, decision: allow, tools: [add], mutation: {key: request_id" + terms + "}}]\n"
 	if err := os.WriteFile(a.policy, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -136,7 +137,7 @@ func (a adder) add(death string, before ...string) string {
 	defer late.Stop()
 	fmt.Fprint(stdin, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`+"\n"+
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"request_id":"the-only-one"}}}`+"\n")
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"request_id":"`+a.key+`"}}}`+"\n")
 	answer := ""
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
@@ -204,35 +205,49 @@ func TestIdempotentMutationIsSentAgainAfterACrash(t *testing.T) {
 	}
 }
 
-// The gate dies at each of the syncs and writes to its own files, in turn.
+// The gate dies at each of the syncs and writes to its claims and to its ledger, in turn.
 func TestGateDiesAtEachOfItsOwnSteps(t *testing.T) {
 	needStrace(t)
-	for _, call := range []string{"fdatasync", "pwrite64"} {
-		survived, killed := false, 0
-		for n := 1; n <= 24 && !survived; n++ {
-			a := newAdder(t, "")
-			first := a.add("", "strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace="+call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n))
-			if survived = first != ""; !survived {
-				killed++
-			}
-			again := a.add("")
-			told, unknown := a.settled(again)
-			if told == unknown {
-				t.Errorf("%s #%d: a retry was answered %q", call, n, again)
-			}
-			if replay := a.add(""); told && replay != again || survived && again != first {
-				t.Errorf("%s #%d: answers differ: %q, %q, %q", call, n, first, again, replay)
-			}
-			if got := a.count(); got > 1 || told && got != 1 {
-				t.Errorf("%s #%d: the effect happened %d times", call, n, got)
-			}
-			a.verify()
-		}
-		if killed < 3 {
-			t.Errorf("the gate died at %d calls of %s only: the test tests little", killed, call)
-		}
-		if !survived {
-			t.Errorf("the gate never survived: more than 24 calls of %s for one mutation?", call)
+	for _, file := range []string{"claims.log", "ledger.jsonl"} {
+		for _, call := range []string{"fdatasync", "pwrite64"} {
+			t.Run(call+" of "+file, func(t *testing.T) { dieAtEach(t, file, call) })
 		}
 	}
+}
+
+// dieAtEach lets the gate die at the first of the calls on a file, then at the second, and so on, until it lives. strace
+// counts the calls of each thread for itself, so there are fewer such steps than calls; internal/gate enumerates them all.
+func dieAtEach(t *testing.T, file, call string) {
+	killed := 0
+	for n := 1; ; n++ {
+		if n > 24 {
+			t.Fatalf("the gate never survived: more than 24 calls of %s for one mutation?", call)
+		}
+		a := newAdder(t, "")
+		earlier := a
+		earlier.key = "earlier"
+		earlier.add("") // so that the files are there, and the first step is one of the call's
+		first := a.add("", "strace", "-f", "-qq", "-o", "/dev/null", "-P", a.dir.path(file), "-e", "trace="+call,
+			"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n))
+		again := a.add("")
+		told, unknown := a.settled(again)
+		if told == unknown {
+			t.Errorf("#%d: a retry was answered %q", n, again)
+		}
+		if replay := a.add(""); told && replay != again || first != "" && again != first {
+			t.Errorf("#%d: answers differ: %q, %q, %q", n, first, again, replay)
+		}
+		if got := a.count() - 1; got > 1 || told && got != 1 {
+			t.Errorf("#%d: the effect happened %d times", n, got)
+		}
+		a.verify()
+		if first != "" {
+			break
+		}
+		killed++
+	}
+	if killed == 0 {
+		t.Error("the gate was never killed: the test tests nothing")
+	}
+	t.Logf("killed at %d steps", killed)
 }
