@@ -29,11 +29,12 @@ test: setup check peers
 setup:
 	scripts/setup
 
-# The official TypeScript clients, the MCP Inspector and Claude Code against the real binary (installs them with npm).
+# The official TypeScript clients, the MCP Inspector, servers from npm, the conformance suite and Claude Code against the real
+# binary (installs them with npm). One after the other: a hook has a deadline.
 peers:
 	test/peers/install
 	test/hosts/install
-	$(TEST) -tags peers ./test/peers ./test/hosts
+	$(TEST) -p 1 -tags peers ./test/peers ./test/hosts
 
 # Ratios to ceilings that are measured in the same run.
 bench:
