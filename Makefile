@@ -35,6 +35,7 @@ peers:
 	test/peers/install
 	test/hosts/install
 	$(TEST) -p 1 -tags peers ./test/peers ./test/hosts
+	@echo "The conformance suite, against a server directly and through the gate:" && cat test/peers/node_modules/conformance.txt
 
 # Ratios to ceilings that are measured in the same run.
 bench:
