@@ -9,10 +9,8 @@ import (
 
 // Codes of errors that package wire has no name for.
 const (
-	codeHeaderMismatch    = -32020
-	codeMissingCapability = -32021 // data: {requiredCapabilities}
-	codeResourceNotFound  = -32002 // up to 2025-11-25
-	codeURLElicitation    = -32042 // 2025-11-25 only; data: {elicitations}
+	codeResourceNotFound = -32002 // up to 2025-11-25
+	codeURLElicitation   = -32042 // 2025-11-25 only; data: {elicitations}
 )
 
 // resultLine is the response that gives result, a JSON object, to the request with this id.

@@ -67,7 +67,7 @@ func plainError(in wire.Incoming) wire.Incoming {
 	code, _ := spelt.Int()
 	var why string
 	switch code {
-	case codeMissingCapability:
+	case wire.CodeMissingCapability:
 		why = "the server needs a capability that the client has not declared"
 		if needed := in.Error.Get("data").Get("requiredCapabilities"); needed.Exists() {
 			why += ": " + cut(string(needed.Bytes()))

@@ -95,7 +95,7 @@ func (m *Modern) finish(f *flight, current *round, in wire.Incoming, lacking []b
 	failed, _ := in.Result.Get("isError").Bool()
 	if lacking != nil && (failed || in.Error.Exists()) {
 		return fault(current.id, &wire.Error{
-			Code:    codeMissingCapability,
+			Code:    wire.CodeMissingCapability,
 			Message: "the server needs a capability that the client has not declared for this request",
 			Data:    withFirst([]byte(`{}`), member("requiredCapabilities", lacking)),
 		})
@@ -139,7 +139,7 @@ func (m *Modern) finishError(f *flight, current *round, in wire.Incoming) wire.I
 		code = wire.CodeInvalidParams
 	case code == codeResourceNotFound:
 		code = wire.CodeInvalidParams
-	case -32099 <= code && code <= codeHeaderMismatch:
+	case -32099 <= code && code <= wire.CodeHeaderMismatch:
 		// Reserved for meanings that a legacy server cannot have had in mind.
 		code = wire.CodeInternal
 	default:

@@ -57,7 +57,6 @@ func listenHTTP(opt *serveOptions, door *gate.Gate, front *gateway.Server, wired
 		Identify: f.identify,
 		Origins:  opt.origins,
 		Hosts:    opt.hosts,
-		Begin:    front.Begin,
 		End:      front.End,
 	}
 	mux := http.NewServeMux()

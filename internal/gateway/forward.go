@@ -89,15 +89,11 @@ func (p *passage) send(ctx context.Context) error {
 	return p.leg.carry(ctx, p.call, &p.out, &p.got)
 }
 
-// codeHeaderMismatch is the error of a server that finds other values in the headers than in the body
-// (MCP 2026-07-28, basic/transports/streamable-http, Server Validation).
-const codeHeaderMismatch = -32020
-
 // headersRefused reports whether a request was not carried out because of its headers. Only the transport can tell: an
 // answer with that code may come from a server that did what it was asked.
 func headersRefused(err error) bool {
 	var refused *wire.Error
-	return errors.As(err, &refused) && refused.Code == codeHeaderMismatch
+	return errors.As(err, &refused) && refused.Code == wire.CodeHeaderMismatch
 }
 
 // carry is leg.call for what the gate lets through: its errors are worded for the gate, and it does not wait for ever.

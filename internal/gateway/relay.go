@@ -158,7 +158,7 @@ func (p *passage) addHeaders(r *row) error {
 	args := p.call.Params.Get("arguments")
 	if p.call.Session.Shared {
 		if err := headersAgree(headers, args, p.call.ParamHeaders); err != nil {
-			p.mismatch = &wire.Error{Code: codeHeaderMismatch, Message: err.Error()}
+			p.mismatch = &wire.Error{Code: wire.CodeHeaderMismatch, Message: err.Error()}
 		}
 	}
 	p.out.ParamHeaders = headerValues(headers, args)

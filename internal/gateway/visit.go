@@ -33,9 +33,6 @@ type visit struct {
 	opened []byte        // its notifications/initialized
 }
 
-// Begin tells that a legacy HTTP session begins, before its first request.
-func (s *Server) Begin(*wire.Session) {}
-
 // End tells that a session is over, and ends what was held for it.
 func (s *Server) End(session *wire.Session) {
 	s.leave(session)

@@ -20,9 +20,6 @@ const (
 
 	// maxRefusal is the length of the longest body of an HTTP error that is read.
 	maxRefusal = 1 << 20
-
-	// codeHeaderMismatch says that a request's headers are not what the server expects (MCP 2026-07-28).
-	codeHeaderMismatch = -32020
 )
 
 var (
@@ -167,7 +164,7 @@ func (c *call) answers(m wire.Incoming) bool {
 	if m.Kind != wire.Response {
 		return false
 	}
-	return !m.ID.Exists() || idKey(m.ID) == c.key
+	return !m.ID.Exists() || wire.IDKey(m.ID) == c.key
 }
 
 // own returns m, a response to the call or a message of a subscription, under the id that the call's request had.
@@ -187,7 +184,7 @@ func (c *call) own(m wire.Incoming) (wire.Incoming, error) {
 			body = m.Params
 		}
 		name := body.Get("_meta").Get(wire.MetaSubscriptionID)
-		if name.Exists() && idKey(name) == c.key {
+		if name.Exists() && wire.IDKey(name) == c.key {
 			edits = append(edits, canon.Edit{Old: name, New: c.out.ID.Bytes()})
 		}
 	}

@@ -154,7 +154,7 @@ func (c *call) refused(x *exchange) (wire.Incoming, error) {
 	if !ok {
 		return wire.Incoming{}, statusError(x.response)
 	}
-	if refusal := errorOf(m); c.modern && refusal.Code == codeHeaderMismatch {
+	if refusal := errorOf(m); c.modern && refusal.Code == wire.CodeHeaderMismatch {
 		return wire.Incoming{}, &wire.NotSentError{Err: refusal}
 	}
 	return m, nil

@@ -580,7 +580,7 @@ func TestIDKey(t *testing.T) {
 	}{
 		{`1`, `"1"`, false}, {`"a"`, `"\u0061"`, true}, {`9007199254740993`, `9007199254740992`, false}, {`"\"1"`, `1`, false},
 	} {
-		if got := idKey(value(tt.a)) == idKey(value(tt.b)); got != tt.same {
+		if got := wire.IDKey(value(tt.a)) == wire.IDKey(value(tt.b)); got != tt.same {
 			t.Errorf("%s and %s are the same: %v, want %v", tt.a, tt.b, got, tt.same)
 		}
 	}

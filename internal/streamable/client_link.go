@@ -85,13 +85,13 @@ func (l *link) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, error)
 func (l *link) enter(r wire.Outgoing) *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &call{link: l, out: r, line: r.Line, id: r.ID, key: idKey(r.ID), modern: r.Era == wire.Modern}
+	c := &call{link: l, out: r, line: r.Line, id: r.ID, key: wire.IDKey(r.ID), modern: r.Era == wire.Modern}
 	for l.calls[c.key] {
 		l.minted++
 		id := canon.AppendString(nil, l.prefix+strconv.Itoa(l.minted))
 		c.line = canon.Splice(r.Line, canon.Edit{Old: r.ID, New: id})
 		c.id, _ = canon.Parse(id)
-		c.key, c.renamed = idKey(c.id), true
+		c.key, c.renamed = wire.IDKey(c.id), true
 	}
 	l.calls[c.key] = true
 	return c
@@ -101,14 +101,6 @@ func (l *link) leave(c *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.calls, c.key)
-}
-
-// idKey returns what two ids have in common if and only if they are the same one.
-func idKey(id canon.Value) string {
-	if text, ok := id.Text(); ok {
-		return `"` + text
-	}
-	return string(id.Bytes())
 }
 
 // Send implements wire.Link.

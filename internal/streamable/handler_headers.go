@@ -80,20 +80,20 @@ func (v *visit) checkName(m wire.Message) *wire.Error {
 func (v *visit) field(name string, required bool) (value string, refusal *wire.Error) {
 	switch values := v.r.Header.Values(name); {
 	case len(values) == 0 && required:
-		return "", &wire.Error{Code: codeHeaderMismatch, Message: "missing header: " + name}
+		return "", &wire.Error{Code: wire.CodeHeaderMismatch, Message: "missing header: " + name}
 	case len(values) == 0:
 		return "", nil
 	case len(values) > 1:
-		return "", &wire.Error{Code: codeHeaderMismatch, Message: "more than one header: " + name}
+		return "", &wire.Error{Code: wire.CodeHeaderMismatch, Message: "more than one header: " + name}
 	case values[0] != "" && !isPlain(values[0]):
-		return "", &wire.Error{Code: codeHeaderMismatch, Message: "a header has bytes in it that it must not: " + name}
+		return "", &wire.Error{Code: wire.CodeHeaderMismatch, Message: "a header has bytes in it that it must not: " + name}
 	default:
 		return values[0], nil
 	}
 }
 
 func mismatch(name string) *wire.Error {
-	return &wire.Error{Code: codeHeaderMismatch, Message: "a header says something else than the body: " + name}
+	return &wire.Error{Code: wire.CodeHeaderMismatch, Message: "a header says something else than the body: " + name}
 }
 
 // paramHeaders returns the values of Mcp-Param-*, nil if there are none.
@@ -109,7 +109,7 @@ func (v *visit) paramHeaders() (map[string]string, *wire.Error) {
 			return nil, refusal
 		}
 		if value, ok = decodeField(value); !ok {
-			return nil, &wire.Error{Code: codeHeaderMismatch, Message: "a header is not encoded as it says: " + name}
+			return nil, &wire.Error{Code: wire.CodeHeaderMismatch, Message: "a header is not encoded as it says: " + name}
 		}
 		if params == nil {
 			params = make(map[string]string)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sallyport/internal/wire"
 )
 
 func TestModernRequestsStandByThemselves(t *testing.T) {
@@ -65,22 +67,22 @@ func TestModernHeadersAgainstTheBody(t *testing.T) {
 		{"names of fields have no case", call, []string{"mcp-protocol-version: 2026-07-28", "MCP-METHOD: tools/call", "mcp-name: rm"}, 200, 0},
 		{"encoded", call, modernFields("tools/call", "Mcp-Name: =?base64?cm0=?="), 200, 0},
 		{"encoded, since it must be", read, modernFields("resources/read", "Mcp-Name: =?base64?ZmlsZTovLy9ncsO8w59l?="), 200, 0},
-		{"bare where it must be encoded", read, modernFields("resources/read", "Mcp-Name: file:///grüße"), 400, codeHeaderMismatch},
-		{"badly encoded", call, modernFields("tools/call", "Mcp-Name: =?base64?cm0?="), 400, codeHeaderMismatch},
-		{"with a case of its own", call, modernFields("tools/call", "Mcp-Name: RM"), 400, codeHeaderMismatch},
-		{"another name", call, modernFields("tools/call", "Mcp-Name: read_file"), 400, codeHeaderMismatch},
-		{"two names", call, modernFields("tools/call", "Mcp-Name: rm", "+Mcp-Name: read_file"), 400, codeHeaderMismatch},
-		{"no name", call, modernFields("tools/call"), 400, codeHeaderMismatch},
-		{"no name in the body either", modernRequest(1, "tools/call", ""), modernFields("tools/call"), 400, codeHeaderMismatch},
-		{"a name that is no string", modernRequest(1, "tools/call", `"name":1`), modernFields("tools/call", "Mcp-Name: 1"), 400, codeHeaderMismatch},
+		{"bare where it must be encoded", read, modernFields("resources/read", "Mcp-Name: file:///grüße"), 400, wire.CodeHeaderMismatch},
+		{"badly encoded", call, modernFields("tools/call", "Mcp-Name: =?base64?cm0?="), 400, wire.CodeHeaderMismatch},
+		{"with a case of its own", call, modernFields("tools/call", "Mcp-Name: RM"), 400, wire.CodeHeaderMismatch},
+		{"another name", call, modernFields("tools/call", "Mcp-Name: read_file"), 400, wire.CodeHeaderMismatch},
+		{"two names", call, modernFields("tools/call", "Mcp-Name: rm", "+Mcp-Name: read_file"), 400, wire.CodeHeaderMismatch},
+		{"no name", call, modernFields("tools/call"), 400, wire.CodeHeaderMismatch},
+		{"no name in the body either", modernRequest(1, "tools/call", ""), modernFields("tools/call"), 400, wire.CodeHeaderMismatch},
+		{"a name that is no string", modernRequest(1, "tools/call", `"name":1`), modernFields("tools/call", "Mcp-Name: 1"), 400, wire.CodeHeaderMismatch},
 		{"a name where none is needed", list, modernFields("now", "Mcp-Name: x"), 200, 0},
-		{"another method", call, modernFields("tools/list", "Mcp-Name: rm"), 400, codeHeaderMismatch},
-		{"two methods", list, modernFields("now", "+Mcp-Method: tools/call"), 400, codeHeaderMismatch},
-		{"no method", list, []string{"MCP-Protocol-Version: 2026-07-28"}, 400, codeHeaderMismatch},
-		{"no version", list, []string{"Mcp-Method: now"}, 400, codeHeaderMismatch},
-		{"a legacy version", list, []string{"MCP-Protocol-Version: 2025-11-25", "Mcp-Method: now"}, 400, codeHeaderMismatch},
-		{"two versions", list, modernFields("now", "+MCP-Protocol-Version: 2025-11-25"), 400, codeHeaderMismatch},
-		{"a parameter badly encoded", list, modernFields("now", "Mcp-Param-Region: =?base64?*?="), 400, codeHeaderMismatch},
+		{"another method", call, modernFields("tools/list", "Mcp-Name: rm"), 400, wire.CodeHeaderMismatch},
+		{"two methods", list, modernFields("now", "+Mcp-Method: tools/call"), 400, wire.CodeHeaderMismatch},
+		{"no method", list, []string{"MCP-Protocol-Version: 2026-07-28"}, 400, wire.CodeHeaderMismatch},
+		{"no version", list, []string{"Mcp-Method: now"}, 400, wire.CodeHeaderMismatch},
+		{"a legacy version", list, []string{"MCP-Protocol-Version: 2025-11-25", "Mcp-Method: now"}, 400, wire.CodeHeaderMismatch},
+		{"two versions", list, modernFields("now", "+MCP-Protocol-Version: 2025-11-25"), 400, wire.CodeHeaderMismatch},
+		{"a parameter badly encoded", list, modernFields("now", "Mcp-Param-Region: =?base64?*?="), 400, wire.CodeHeaderMismatch},
 		{"no version in the body", legacyRequest(1, "now"), modernFields("now"), 400, -32602},
 		{"a legacy version in the body", `{"jsonrpc":"2.0","id":1,"method":"now","params":{` + modernMetaOf("2025-11-25") + `}}`, modernFields("now"), 400, -32600},
 		{"no capabilities", `{"jsonrpc":"2.0","id":1,"method":"now","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
@@ -140,7 +142,7 @@ func TestModernNotifications(t *testing.T) {
 	f.post(note, modernFields("notifications/x")...).expect(t, http.StatusAccepted, "")
 	f.post(note, "MCP-Protocol-Version: 2026-07-28").expect(t, http.StatusAccepted, "")
 	f.toy.saw(t, "notified anna notifications/x")
-	f.post(note, modernFields("notifications/y")...).expectError(t, 400, "null", codeHeaderMismatch)
+	f.post(note, modernFields("notifications/y")...).expectError(t, 400, "null", wire.CodeHeaderMismatch)
 	// There is nothing that it could cancel: other requests have conversations of their own.
 	slow := f.later(modernRequest(1, "slow", ""), modernFields("slow")...)
 	f.toy.saw(t, "1 runs")

@@ -174,14 +174,11 @@ func status(s *stream, answer []byte) int {
 	switch errorCode(answer) {
 	case wire.CodeMethodNotFound:
 		return http.StatusNotFound
-	case wire.CodeUnsupportedVersion, codeHeaderMismatch, codeMissingCapability:
+	case wire.CodeUnsupportedVersion, wire.CodeHeaderMismatch, wire.CodeMissingCapability:
 		return http.StatusBadRequest
 	}
 	return http.StatusOK
 }
-
-// codeMissingCapability is the code of the error that the client has not declared what the request needs.
-const codeMissingCapability = -32021
 
 // errorCode returns the code of the error that an answer is, 0 if it is none. An error is not long.
 func errorCode(answer []byte) int64 {

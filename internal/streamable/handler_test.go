@@ -144,7 +144,7 @@ func (h *toy) Answer(ctx context.Context, call *wire.Call) (wire.Reply, error) {
 	case "panics":
 		panic("with the arguments")
 	case "missing capability":
-		return wire.Reply{}, &wire.Error{Code: codeMissingCapability, Message: "needs sampling"}
+		return wire.Reply{}, &wire.Error{Code: wire.CodeMissingCapability, Message: "needs sampling"}
 	case "denied":
 		return wire.Reply{}, &wire.Error{Code: wire.CodeInvalidParams, Message: "tool denied: x"}
 	case "fault":

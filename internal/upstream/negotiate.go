@@ -20,14 +20,6 @@ var legacyVersions = [...]string{"2025-11-25", "2025-06-18", "2025-03-26", "2024
 // initializeTime is how long a server has to answer initialize. A server that is fetched before it runs needs long.
 const initializeTime = 2 * time.Minute
 
-// The errors by which a server shows that it is of the modern era (MCP 2026-07-28, basic/versioning). The last two mean
-// that only over HTTP.
-const (
-	codeUnsupportedVersion = -32022
-	codeHeaderMismatch     = -32020
-	codeMissingCapability  = -32021
-)
-
 // Negotiate is Open with a handshake: it asks for server/discover and falls back to initialize, in a new process where
 // the probe ended the first (MCP 2026-07-28, basic/versioning, and the checklist's rows 23 to 26). A server that answers
 // the probe late is asked once more if it does not take initialize either. What was found out is remembered: the next
@@ -182,7 +174,7 @@ func (n *negotiation) isModern(err error) bool {
 }
 
 func onlyModern(code int64) bool {
-	return code == codeUnsupportedVersion || code == codeHeaderMismatch || code == codeMissingCapability
+	return code == wire.CodeUnsupportedVersion || code == wire.CodeHeaderMismatch || code == wire.CodeMissingCapability
 }
 
 // probe asks for server/discover. A *legacyError says that initialize comes next.
@@ -224,7 +216,7 @@ func (n *negotiation) discover(ctx context.Context) (wire.Incoming, error) {
 
 // supported are the versions that an error for an unsupported one names.
 func supported(m wire.Incoming) []string {
-	if code, _ := m.Error.Get("code").Int(); code != codeUnsupportedVersion {
+	if code, _ := m.Error.Get("code").Int(); code != wire.CodeUnsupportedVersion {
 		return nil
 	}
 	return texts(m.Error.Get("data").Get("supported"))
@@ -235,7 +227,7 @@ func supported(m wire.Incoming) []string {
 func (n *negotiation) refused(m wire.Incoming) error {
 	refused := refusal(methodDiscover, m)
 	switch {
-	case refused.code == codeUnsupportedVersion:
+	case refused.code == wire.CodeUnsupportedVersion:
 		if offered := supported(m); len(offered) > 0 {
 			return chosen(offered)
 		}

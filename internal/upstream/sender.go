@@ -1,13 +1,14 @@
 package upstream
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"syscall"
+
+	"sallyport/internal/wire"
 )
 
 // A sender writes lines to a server, whole and in order, and waits for nobody: what the pipe does not take at once is
@@ -62,7 +63,7 @@ func newSender(file *os.File) (*sender, error) {
 // put sends p, as far as that is possible without waiting, and leaves the rest to be sent. An error says that nothing
 // was sent and nothing will be.
 func (s *sender) put(p *parcel) error {
-	p.line = onOneLine(p.line)
+	p.line = wire.OneLine(p.line)
 	s.mu.Lock()
 	switch {
 	case s.err != nil:
@@ -210,13 +211,4 @@ func (s *sender) rest() []byte {
 		text = append(append(text, p.line...), '\n')
 	}
 	return text
-}
-
-// onOneLine is line, or a copy without line feeds. They stand between the tokens of a JSON text, where a space will do as
-// well; but a server would take what follows one for another message, that nobody has judged.
-func onOneLine(line []byte) []byte {
-	if bytes.IndexByte(line, '\n') < 0 {
-		return line
-	}
-	return bytes.ReplaceAll(line, []byte("\n"), []byte(" "))
 }

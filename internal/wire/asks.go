@@ -38,7 +38,7 @@ func (a *asks) begin(m Incoming) *ask {
 		a.prefix = "sallyport-" + rand.Text()[:10] + "-"
 	}
 	q := &ask{id: m.ID, line: m.Line, answer: make(chan Incoming, 1)}
-	for a.open[idKey(q.id)] != nil {
+	for a.open[IDKey(q.id)] != nil {
 		a.count++
 		q.own = true
 		q.id = mustParse(canon.AppendString(nil, a.prefix+strconv.Itoa(a.count)))
@@ -46,7 +46,7 @@ func (a *asks) begin(m Incoming) *ask {
 	if q.own {
 		q.line = canon.Splice(m.Line, canon.Edit{Old: m.ID, New: q.id.Bytes()})
 	}
-	a.open[idKey(q.id)] = q
+	a.open[IDKey(q.id)] = q
 	return q
 }
 
@@ -62,7 +62,7 @@ func mustParse(text []byte) canon.Value {
 func (a *asks) end(q *ask) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if key := idKey(q.id); a.open[key] == q {
+	if key := IDKey(q.id); a.open[key] == q {
 		delete(a.open, key)
 	}
 }
@@ -71,7 +71,7 @@ func (a *asks) end(q *ask) {
 func (a *asks) answered(m Incoming) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := idKey(m.ID)
+	key := IDKey(m.ID)
 	if q := a.open[key]; q != nil {
 		delete(a.open, key)
 		q.answer <- m

@@ -44,7 +44,7 @@ func (c *Conversation) batch(ctx context.Context, m Message, to Stream) {
 			in.Refusal = c.unfit(in.Message)
 		}
 		if in.Refusal == nil && in.Kind == Request {
-			if key := idKey(in.ID); seen[key] {
+			if key := IDKey(in.ID); seen[key] {
 				in.ID, in.Refusal = canon.Value{}, newError(CodeInvalidRequest, "two requests of a batch have the same id")
 			} else {
 				seen[key] = true

@@ -26,11 +26,11 @@ func newInflight(call *Call, pace Pace, to Stream) *inflight {
 	if pace == Streaming {
 		cost = streamCost
 	}
-	return &inflight{call: call, key: idKey(call.ID), pace: pace, size: len(call.Raw.Bytes()) + cost, to: to}
+	return &inflight{call: call, key: IDKey(call.ID), pace: pace, size: len(call.Raw.Bytes()) + cost, to: to}
 }
 
-// idKey makes an id comparable: a string and an integer are never equal.
-func idKey(id canon.Value) string {
+// IDKey makes an id comparable: a string and an integer are never equal.
+func IDKey(id canon.Value) string {
 	if text, ok := id.Text(); ok {
 		return "s" + text
 	}
@@ -169,7 +169,7 @@ func (c *calls) idle() bool {
 
 // inUse reports whether a request with this id is in flight.
 func (c *calls) inUse(id canon.Value) bool {
-	key := idKey(id)
+	key := IDKey(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byID[key] != nil

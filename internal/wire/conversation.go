@@ -214,7 +214,7 @@ func (c *Conversation) notified(m Message) {
 		return
 	}
 	if id := m.Params.Get("requestId"); validID(id) {
-		c.calls.cancel(idKey(id))
+		c.calls.cancel(IDKey(id))
 	}
 }
 

@@ -15,6 +15,11 @@ const (
 	CodeInvalidParams      = -32602 // also: no such tool, and a denied one
 	CodeInternal           = -32603
 	CodeUnsupportedVersion = -32022 // data: {supported, requested}
+
+	// Those that MCP 2026-07-28 has for headers that say something else than the body, and for a capability that the client
+	// has not (basic/index, Error Codes).
+	CodeHeaderMismatch    = -32020
+	CodeMissingCapability = -32021 // data: {requiredCapabilities}
 )
 
 // Error is an error as it goes to the client: nothing in it may be a secret.

@@ -95,7 +95,7 @@ func (o *outbox) writeNow() {
 	for len(o.lines) > 0 && o.err == nil {
 		text, n := o.joined[:0], 0
 		for ; n < len(o.lines) && len(text)+len(o.lines[n]) < most; n++ {
-			text = append(append(text, oneLine(o.lines[n])...), '\n')
+			text = append(append(text, OneLine(o.lines[n])...), '\n')
 		}
 		o.joined = text
 		sent := 0
@@ -204,8 +204,9 @@ func (o *outbox) wrote(size int, err error) {
 	o.room.Broadcast()
 }
 
-// oneLine returns a JSON text without line feeds. They stand between its tokens, where a space will do as well.
-func oneLine(text []byte) []byte {
+// OneLine returns a JSON text without line feeds. They stand between its tokens, where a space will do as well; but who reads
+// lines would take what follows one for another message, that nobody has judged. A text that has none is returned itself.
+func OneLine(text []byte) []byte {
 	if bytes.IndexByte(text, '\n') < 0 {
 		return text
 	}
@@ -220,7 +221,7 @@ func chunks(lines [][]byte, joined *[]byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		text := (*joined)[:0]
 		for _, line := range lines {
-			line = oneLine(line)
+			line = OneLine(line)
 			if len(text) > 0 && (len(line) >= long || len(text) >= enough) {
 				if !yield(text) {
 					return
