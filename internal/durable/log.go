@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +15,9 @@ import (
 // A Log is an append-only file of lines, shared by all callers of a process and by all
 // processes that open it. Appending takes the lock on the file, checks that the file is still
 // the one under its name, reads and checks the last line, writes the lines of everybody who
-// waits, and syncs once. Of the file nothing is remembered from one batch to the next but how long
-// it was, since it only grows.
+// waits, and syncs once. Of the file it is remembered from one batch to the next how long it was,
+// since it only grows, and what the last line was that this process wrote itself: where those very
+// bytes still stand at the end they need no second check.
 //
 // S is what a line needs to know of the lines before it, such as the hash of the last one.
 // A Log is safe for concurrent use.
@@ -34,7 +36,16 @@ type Log[S any] struct {
 	// The leader alone uses the fields below.
 	file   File
 	buf    []byte
+	last   wrote[S]
 	broken error
+}
+
+// wrote is the last line that this process wrote itself.
+type wrote[S any] struct {
+	end   int64  // of the file after it; 0: there is none
+	line  []byte // with its newline
+	state S      // after it
+	tail  []byte // room to read the line again
 }
 
 // Format says what the lines of a Log mean.
@@ -121,9 +132,6 @@ func (l *Log[S]) AppendLater(line Line[S]) {
 // View calls view with the file under the lock, after its tail was checked and mended.
 // Whole lines end at end. A nil view only makes the checks.
 func (l *Log[S]) View(view func(r io.ReaderAt, end int64) error) error {
-	if view == nil {
-		view = func(io.ReaderAt, int64) error { return nil }
-	}
 	r := &request[S]{view: view, turn: make(chan bool, 1)}
 	l.serve(r)
 	return r.err
@@ -190,12 +198,14 @@ func (l *Log[S]) serve(r *request[S]) {
 		batch = append(batch, l.giveUp(err)...)
 	}
 
-	for _, served := range batch {
+	alone := len(batch) == 1
+	for i, served := range batch {
+		batch[i] = nil // the queue's array would keep it, with its line, for as long as nobody comes
 		if served != r {
 			served.turn <- false
 		}
 	}
-	if len(batch) > 1 {
+	if !alone {
 		l.gather()
 	}
 	l.mu.Lock()
@@ -264,14 +274,17 @@ func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
 	if l.broken != nil {
 		return l.broken
 	}
+	if onlyLook(batch) {
+		if sound, err := l.asLeft(); sound || err != nil {
+			return err
+		}
+	}
 	if err := awaitLock(l.file, l.lockWait); err != nil {
 		return fmt.Errorf("locking %s: %w", l.path, err)
 	}
 	defer l.file.Unlock()
-	if same, err := l.file.Is(l.path); err != nil {
-		return fmt.Errorf("looking at %s: %w", l.path, err)
-	} else if !same {
-		return fmt.Errorf("%s: %w", l.path, ErrReplaced)
+	if err := l.inPlace(); err != nil {
+		return err
 	}
 	tail, err := l.mendedTail()
 	if err != nil {
@@ -286,6 +299,60 @@ func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
 		}
 	}
 	return nil
+}
+
+// inPlace is an error if the file is not the one under its name any more.
+func (l *Log[S]) inPlace() error {
+	same, err := l.file.Is(l.path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking at %s: %w", l.path, err)
+	case !same:
+		return fmt.Errorf("%s: %w", l.path, ErrReplaced)
+	}
+	return nil
+}
+
+// onlyLook reports whether nobody in a batch wants more than to know that the file is sound.
+func onlyLook[S any](batch []*request[S]) bool {
+	for _, r := range batch {
+		if r.line != nil || r.view != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// asLeft reports whether the file is as this process left it, durable: then no lock is needed to say that it is sound.
+func (l *Log[S]) asLeft() (bool, error) {
+	if err := l.inPlace(); err != nil {
+		return false, err
+	}
+	size, err := l.file.Size()
+	if err != nil {
+		return false, fmt.Errorf("sizing %s: %w", l.path, err)
+	}
+	return l.last.ends(l.file, size), nil
+}
+
+// ends reports whether a file of that size still ends with the line.
+func (w *wrote[S]) ends(file File, size int64) bool {
+	if w.end == 0 || w.end != size {
+		return false
+	}
+	return readAt(file, w.tail, size-int64(len(w.line))) == nil && bytes.Equal(w.tail, w.line)
+}
+
+// remember notes the last line of what was just written, up to end.
+func (w *wrote[S]) remember(written []byte, end int64, state S) {
+	line := written[bytes.LastIndexByte(written[:len(written)-1], '\n')+1:]
+	if len(line) > tailChunk {
+		w.end = 0
+		return
+	}
+	w.end, w.state = end, state
+	w.line = append(w.line[:0], line...)
+	w.tail = append(w.tail[:0], line...)
 }
 
 // write builds the lines of a batch behind the tail and makes them durable.
@@ -315,8 +382,12 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 	if len(buf) == 0 && tail.end == known && !tail.touched {
 		return nil
 	}
+	l.last.end = 0
 	if err := l.put(buf, tail.end, tail.torn); err != nil {
 		return err
+	}
+	if len(buf) > 0 {
+		l.last.remember(buf, tail.end+int64(len(buf)), state)
 	}
 	l.mu.Lock()
 	l.end = tail.end + int64(len(buf))

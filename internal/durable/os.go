@@ -84,29 +84,6 @@ var errNotRegular = errors.New("not a regular file")
 
 type osFile struct{ *os.File }
 
-func (f osFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
 func (f osFile) Sync() error { return fdatasync(f.File) }
 
 func (f osFile) SyncAll() error { return f.File.Sync() }
-
-func (f osFile) Is(name string) (bool, error) {
-	now, err := os.Lstat(name)
-	if os.IsNotExist(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	open, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(open, now), nil
-}

@@ -18,3 +18,26 @@ func (osFile) TryLockShared() (bool, error)    { return false, ErrUnsupported }
 func (osFile) Unlock() error                   { return ErrUnsupported }
 func (osFile) TryLockByte(int64) (bool, error) { return false, ErrUnsupported }
 func (osFile) UnlockByte(int64) error          { return ErrUnsupported }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f osFile) Is(name string) (bool, error) {
+	now, err := os.Lstat(name)
+	if os.IsNotExist(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	open, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(open, now), nil
+}

@@ -29,6 +29,9 @@ func (l *Log[S]) mendedTail() (tail[S], error) {
 	if err != nil {
 		return tail[S]{}, fmt.Errorf("sizing %s: %w", l.path, err)
 	}
+	if l.last.ends(l.file, size) {
+		return tail[S]{end: size, state: l.last.state}, nil
+	}
 	last, err := readEnd(l.file, size)
 	if err != nil {
 		return tail[S]{}, fmt.Errorf("reading the end of %s: %w", l.path, err)

@@ -17,6 +17,7 @@ type index struct {
 	mu     sync.Mutex // guards the fields below
 	places map[keySum]place
 	end    int64 // the lines before it are in places
+	spent  approvals
 	doubt  int64 // a record that ended behind this byte of the ledger may be lost; 0: none is
 }
 
@@ -27,7 +28,9 @@ type place struct {
 	settled bool // Done, and the record is in the ledger
 }
 
-func newIndex() *index { return &index{places: map[keySum]place{}} }
+func newIndex() *index {
+	return &index{places: map[keySum]place{}, spent: approvals{map[string]struct{}{}, map[keySum]string{}}}
+}
 
 func (x *index) find(sum keySum) (place, bool) {
 	x.mu.Lock()
@@ -99,8 +102,8 @@ func (x *index) catchUp(log *durable.Log[struct{}]) error {
 	})
 }
 
-func (x *index) read(r io.Reader) error {
-	br := bufio.NewReaderSize(r, 64<<10)
+func (x *index) read(r *io.SectionReader) error {
+	br := bufio.NewReaderSize(r, int(min(64<<10, r.Size()+1)))
 	for {
 		line, err := readLine(br)
 		if err == io.EOF {
@@ -127,10 +130,48 @@ func readLine(br *bufio.Reader) ([]byte, error) {
 	return append(long, rest...), err
 }
 
+// approvals are those that intents used up and that were not given back. Unlike places they follow the lines in order alone: an
+// approval stays used up when its key goes on to another intent.
+type approvals struct {
+	used map[string]struct{}
+	last map[keySum]string // that of each key's last intent, if it had one
+}
+
+// note follows a line.
+func (a *approvals) note(state State, sum keySum, line []byte) error {
+	switch state {
+	case Intended, Done:
+		id, err := approvalOf(line)
+		if err != nil {
+			return err
+		}
+		delete(a.last, sum)
+		if id != "" {
+			a.used[id], a.last[sum] = struct{}{}, id
+		}
+	case free:
+		if id, ok := a.last[sum]; ok {
+			delete(a.used, id)
+			delete(a.last, sum)
+		}
+	}
+	return nil
+}
+
+func (x *index) isSpent(approval string) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_, used := x.spent.used[approval]
+	return used
+}
+
 // add notes a line that begins at offset.
 func (x *index) add(line []byte, offset int64) error {
 	state, sum, err := readHead(line)
 	if err != nil {
+		return err
+	}
+	if err := x.spent.note(state, sum, line); err != nil {
 		return err
 	}
 	switch state {
