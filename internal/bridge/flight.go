@@ -98,7 +98,7 @@ func (m *Modern) take(ctx context.Context, link wire.Link, r wire.Outgoing, curr
 	}
 	out := outgoing(line, r.Method, wire.Legacy)
 	if again := oneOf("inputResponses", "requestState"); out.Params.Get("requestState").Exists() {
-		params, _ := without(out.Params, again)
+		params, _ := Without(out.Params, again)
 		out = outgoing(withParams(out.Line, out.Params, params), r.Method, wire.Legacy)
 	}
 	out.ParamHeaders = r.ParamHeaders
@@ -209,14 +209,14 @@ func (m *Modern) park(f *flight, current *round) (in wire.Incoming, ok bool) {
 	f.round = nil
 	requests := []byte(`{}`)
 	for i := len(f.questions) - 1; i >= 0; i-- {
-		requests = withFirst(requests, f.questions[i].asInputRequest())
+		requests = WithFirst(requests, f.questions[i].asInputRequest())
 	}
 	return answer(current.id, inputRequired(requests, state)), true
 }
 
 // inputRequired is a result that asks for something (MCP 2026-07-28, basic/patterns/mrtr).
 func inputRequired(requests []byte, state string) []byte {
-	return withFirst([]byte(`{}`), `"resultType":"input_required"`, member("inputRequests", requests),
+	return WithFirst([]byte(`{}`), `"resultType":"input_required"`, member("inputRequests", requests),
 		`"requestState":"`+state+`"`)
 }
 

@@ -77,6 +77,8 @@ func (l *Legacy) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, erro
 	if err != nil {
 		return wire.Incoming{}, err
 	}
+	ctx, cancel := r.Bound(ctx)
+	defer cancel()
 	var result []byte
 	var refused *wire.Error
 	switch {
@@ -144,24 +146,24 @@ func (l *Legacy) initialize(params canon.Value) ([]byte, *wire.Error) {
 	if v := said.Get("instructions"); v.Exists() {
 		members = append(members, member("instructions", v.Bytes()))
 	}
-	if rest, left := without(meta, oneOf(wire.MetaServerInfo)); left > 0 {
+	if rest, left := Without(meta, oneOf(wire.MetaServerInfo)); left > 0 {
 		members = append(members, member("_meta", rest))
 	}
-	return withFirst([]byte(`{}`), members...), nil
+	return WithFirst([]byte(`{}`), members...), nil
 }
 
 // withoutTasks returns capabilities without those that have to do with tasks.
 func withoutTasks(capabilities canon.Value) []byte {
 	extensions := capabilities.Get("extensions")
 	if extensions.Get(tasksExtension).Exists() {
-		rest, _ := without(extensions, oneOf(tasksExtension))
+		rest, _ := Without(extensions, oneOf(tasksExtension))
 		changed, err := canon.Skim(canon.Splice(capabilities.Bytes(), canon.Edit{Old: extensions, New: rest}))
 		if err != nil {
 			return []byte(`{}`)
 		}
 		capabilities = changed
 	}
-	rest, _ := without(capabilities, oneOf("tasks"))
+	rest, _ := Without(capabilities, oneOf("tasks"))
 	return rest
 }
 

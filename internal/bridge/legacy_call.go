@@ -137,7 +137,7 @@ func retry(original wire.Outgoing, responses []byte, state canon.Value) wire.Out
 	}
 	line := canon.Splice(original.Line,
 		canon.Edit{Old: original.ID, New: canon.AppendString(nil, newID())},
-		canon.Edit{Old: original.Params, New: withFirst(original.Params.Bytes(), members...)})
+		canon.Edit{Old: original.Params, New: WithFirst(original.Params.Bytes(), members...)})
 	out := outgoing(line, original.Method, original.Era)
 	out.ParamHeaders, out.Hear, out.Polling = original.ParamHeaders, original.Hear, original.Polling
 	return out
@@ -188,7 +188,7 @@ func (l *Legacy) ask(ctx context.Context, over <-chan struct{}, r wire.Outgoing,
 			return nil, nil, &wire.LostError{Err: errClosed}
 		}
 	}
-	return withFirst([]byte(`{}`), members...), nil, nil
+	return WithFirst([]byte(`{}`), members...), nil, nil
 }
 
 // rest lets some time pass.
@@ -244,7 +244,7 @@ func (l *Legacy) prepare(requests canon.Value) (asks []*ask, refused *wire.Error
 		if params.Exists() && params.Kind() != canon.Object {
 			return asks, refusal(wire.CodeInternal, "the server's inputRequests: params must be an object")
 		}
-		if lacking := lacking(method, params, declared); lacking != nil {
+		if lacking := Lacking(method, params, declared); lacking != nil {
 			return asks, refusal(wire.CodeInternal,
 				"the server needs a capability that the client has not declared: "+string(lacking))
 		}

@@ -33,7 +33,7 @@ func objectOutput(row canon.Value) []byte {
 	if kind, _ := schema.Get("type").Text(); !schema.Exists() || kind == "object" {
 		return nil
 	}
-	rest, _ := without(row, oneOf("outputSchema"))
+	rest, _ := Without(row, oneOf("outputSchema"))
 	return rest
 }
 
@@ -44,7 +44,7 @@ func objectContent(result canon.Value) []byte {
 	if !structured.Exists() || structured.Kind() == canon.Object {
 		return nil
 	}
-	rest, _ := without(result, oneOf("structuredContent"))
+	rest, _ := Without(result, oneOf("structuredContent"))
 	content := result.Get("content")
 	for range content.Elements() {
 		return rest
@@ -58,7 +58,7 @@ func objectContent(result canon.Value) []byte {
 	if content := stripped.Get("content"); content.Exists() {
 		return canon.Splice(rest, canon.Edit{Old: content, New: text})
 	}
-	return withFirst(rest, member("content", text))
+	return WithFirst(rest, member("content", text))
 }
 
 // plainError says in words what the codes of the modern era alone would not tell a legacy client.

@@ -44,7 +44,7 @@ func (l *Legacy) watchLists(link wire.Link) {
 		}
 	}
 	if len(lists) > 0 {
-		l.watch(link, "", withFirst([]byte(`{}`), lists...))
+		l.watch(link, "", WithFirst([]byte(`{}`), lists...))
 	}
 }
 
@@ -195,7 +195,7 @@ func (l *Legacy) open(ctx context.Context, link wire.Link, w *watch) (wire.Incom
 	l.mu.Lock()
 	w.id, w.cut = id, cancel
 	l.mu.Unlock()
-	params, err := canon.Skim(withFirst([]byte(`{}`), member("notifications", w.wanted)))
+	params, err := canon.Skim(WithFirst([]byte(`{}`), member("notifications", w.wanted)))
 	if err != nil {
 		return wire.Incoming{}, err
 	}

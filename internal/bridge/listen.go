@@ -250,8 +250,8 @@ func (l *listen) acknowledge(granted []string) {
 		}
 		honoured = append(honoured, member("resourceSubscriptions", append(uris, ']')))
 	}
-	params := withFirst([]byte(`{}`), member("_meta", []byte("{"+l.meta+"}")),
-		member("notifications", withFirst([]byte(`{}`), honoured...)))
+	params := WithFirst([]byte(`{}`), member("_meta", []byte("{"+l.meta+"}")),
+		member("notifications", WithFirst([]byte(`{}`), honoured...)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acked = true

@@ -106,6 +106,8 @@ func (m *Modern) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, erro
 	if err != nil {
 		return wire.Incoming{}, err
 	}
+	ctx, cancel := r.Bound(ctx)
+	defer cancel()
 	switch {
 	case r.Method == "server/discover":
 		return answer(r.ID, m.discover()), nil
@@ -180,7 +182,7 @@ func (m *Modern) discover() []byte {
 	m.mu.Lock()
 	said := m.about.result
 	m.mu.Unlock()
-	capabilities, _ := without(said.Get("capabilities"), oneOf("tasks"))
+	capabilities, _ := Without(said.Get("capabilities"), oneOf("tasks"))
 	members := []string{
 		`"resultType":"complete"`,
 		`"supportedVersions":["` + modernVersion + `"]`,
@@ -190,14 +192,14 @@ func (m *Modern) discover() []byte {
 		members = append(members, member("instructions", v.Bytes()))
 	}
 	members = append(members, uncached...)
-	described, _ := without(said.Get("_meta"), oneOf(wire.MetaServerInfo))
+	described, _ := Without(said.Get("_meta"), oneOf(wire.MetaServerInfo))
 	if v := said.Get("serverInfo"); v.Exists() {
-		described = withFirst(described, member(wire.MetaServerInfo, v.Bytes()))
+		described = WithFirst(described, member(wire.MetaServerInfo, v.Bytes()))
 	}
 	if string(described) != `{}` {
 		members = append(members, member("_meta", described))
 	}
-	return withFirst([]byte(`{}`), members...)
+	return WithFirst([]byte(`{}`), members...)
 }
 
 // uncached are the members that a modern client needs in an answer which it may keep: for no time, and for nobody else

@@ -97,7 +97,7 @@ func (m *Modern) finish(f *flight, current *round, in wire.Incoming, lacking []b
 		return fault(current.id, &wire.Error{
 			Code:    wire.CodeMissingCapability,
 			Message: "the server needs a capability that the client has not declared for this request",
-			Data:    withFirst([]byte(`{}`), member("requiredCapabilities", lacking)),
+			Data:    WithFirst([]byte(`{}`), member("requiredCapabilities", lacking)),
 		})
 	}
 	if in.Error.Exists() {
@@ -122,7 +122,7 @@ func (m *Modern) finish(f *flight, current *round, in wire.Incoming, lacking []b
 			members = append(members, uncached[1])
 		}
 	}
-	return scanned(canon.Splice(in.Line, canon.Edit{Old: in.Result, New: withFirst(result, members...)}))
+	return scanned(canon.Splice(in.Line, canon.Edit{Old: in.Result, New: WithFirst(result, members...)}))
 }
 
 // finishError gives the server's error a code that a modern client may see (MCP 2026-07-28, basic/index, Error codes).
@@ -157,11 +157,11 @@ func (m *Modern) sendElsewhere(f *flight, current *round, in wire.Incoming) (ask
 	for params := range in.Error.Get("data").Get("elicitations").Elements() {
 		mode, _ := params.Get("mode").Text()
 		if count++; count > maxQuestions || mode != "url" || unclear(params) != "" ||
-			lacking("elicitation/create", params, current.declared) != nil {
+			Lacking("elicitation/create", params, current.declared) != nil {
 			return wire.Incoming{}, false
 		}
-		requests = withFirst(requests, member("url-"+strconv.Itoa(count),
-			withFirst([]byte(`{}`), `"method":"elicitation/create"`, member("params", params.Bytes()))))
+		requests = WithFirst(requests, member("url-"+strconv.Itoa(count),
+			WithFirst([]byte(`{}`), `"method":"elicitation/create"`, member("params", params.Bytes()))))
 	}
 	if count == 0 {
 		return wire.Incoming{}, false
@@ -193,9 +193,9 @@ func hideTasks(row canon.Value) []byte {
 	if !execution.Get("taskSupport").Exists() {
 		return nil
 	}
-	changed, left := without(execution, oneOf("taskSupport"))
+	changed, left := Without(execution, oneOf("taskSupport"))
 	if left == 0 {
-		rest, _ := without(row, oneOf("execution"))
+		rest, _ := Without(row, oneOf("execution"))
 		return rest
 	}
 	return canon.Splice(row.Bytes(), canon.Edit{Old: execution, New: changed})

@@ -22,7 +22,7 @@ func (q *question) asInputRequest() string {
 		params = []byte(`{}`)
 	}
 	method := canon.AppendString(nil, q.in.Method)
-	return member(q.key, withFirst([]byte(`{}`), member("method", method), member("params", params)))
+	return member(q.key, WithFirst([]byte(`{}`), member("method", method), member("params", params)))
 }
 
 const (
@@ -92,7 +92,7 @@ func (m *Modern) ask(f *flight, q *question) {
 			"a "+f.method+" request cannot be answered with questions in protocol version "+modernVersion)
 		return
 	}
-	if lacking := lacking(q.in.Method, q.in.Params, f.declared); lacking != nil {
+	if lacking := Lacking(q.in.Method, q.in.Params, f.declared); lacking != nil {
 		f.lacking = lacking
 		m.turnDown(q, wire.CodeMethodNotFound, "the client of this call has no such capability: "+string(lacking))
 		return
@@ -136,8 +136,8 @@ func (m *Modern) settle(f *flight, responses canon.Value) {
 	}
 }
 
-// lacking returns the capabilities that a client must have declared to be asked this, as JSON, if it has not.
-func lacking(method string, params, declared canon.Value) []byte {
+// Lacking returns the capabilities that a client must have declared to be asked this, as JSON, if it has not.
+func Lacking(method string, params, declared canon.Value) []byte {
 	has := func(keys ...string) bool {
 		v := declared
 		for _, key := range keys {

@@ -6,9 +6,9 @@ import (
 	"sallyport/internal/canon"
 )
 
-// without returns the object without the members that drop names, and how many are left. All other bytes stay as they
+// Without returns the object without the members that drop names, and how many are left. All other bytes stay as they
 // are. What is no object is taken for an empty one.
-func without(object canon.Value, drop func(key string) bool) (rest []byte, left int) {
+func Without(object canon.Value, drop func(key string) bool) (rest []byte, left int) {
 	if object.Kind() != canon.Object {
 		return []byte(`{}`), 0
 	}
@@ -32,7 +32,7 @@ func without(object canon.Value, drop func(key string) bool) (rest []byte, left 
 	return append(rest, text[from:]...), left
 }
 
-// oneOf is a drop for without.
+// oneOf is a drop for Without.
 func oneOf(keys ...string) func(string) bool {
 	return func(key string) bool {
 		for _, k := range keys {
@@ -44,8 +44,8 @@ func oneOf(keys ...string) func(string) bool {
 	}
 }
 
-// withFirst returns the object, a JSON text, with members before all those that it has.
-func withFirst(object []byte, members ...string) []byte {
+// WithFirst returns the object, a JSON text, with members before all those that it has.
+func WithFirst(object []byte, members ...string) []byte {
 	size := len(object)
 	for _, m := range members {
 		size += len(m) + 1
@@ -80,19 +80,19 @@ func withMeta(params canon.Value, drop func(key string) bool, members ...string)
 			object = params.Bytes()
 		}
 		if meta.Exists() {
-			object, _ = without(params, oneOf("_meta"))
+			object, _ = Without(params, oneOf("_meta"))
 		}
 		if len(members) == 0 {
 			return object
 		}
-		return withFirst(object, member("_meta", withFirst([]byte(`{}`), members...)))
+		return WithFirst(object, member("_meta", WithFirst([]byte(`{}`), members...)))
 	}
-	changed, left := without(meta, drop)
+	changed, left := Without(meta, drop)
 	if left+len(members) == 0 {
-		params, _ := without(params, oneOf("_meta"))
+		params, _ := Without(params, oneOf("_meta"))
 		return params
 	}
-	return canon.Splice(params.Bytes(), canon.Edit{Old: meta, New: withFirst(changed, members...)})
+	return canon.Splice(params.Bytes(), canon.Edit{Old: meta, New: WithFirst(changed, members...)})
 }
 
 // withParams returns the message in line, whose params are these now or not there, with other params.
@@ -100,7 +100,7 @@ func withParams(line []byte, params canon.Value, changed []byte) []byte {
 	if params.Exists() {
 		return canon.Splice(line, canon.Edit{Old: params, New: changed})
 	}
-	return withFirst(line, member("params", changed))
+	return WithFirst(line, member("params", changed))
 }
 
 // isEmpty reports whether v is an object without members, or absent.

@@ -30,9 +30,9 @@ func TestWithout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, left := without(v, oneOf(c.drop))
+		got, left := Without(v, oneOf(c.drop))
 		if string(got) != c.want || left != c.left {
-			t.Errorf("without(%s, %s) = %s, %d; want %s, %d", c.object, c.drop, got, left, c.want, c.left)
+			t.Errorf("Without(%s, %s) = %s, %d; want %s, %d", c.object, c.drop, got, left, c.want, c.left)
 		}
 	}
 }
@@ -49,8 +49,8 @@ func TestWithFirst(t *testing.T) {
 		{`{ }`, []string{`"b":2`}, `{"b":2 }`},
 		{`{ "a":1}`, []string{`"b":2`, `"c":3`}, `{"b":2,"c":3, "a":1}`},
 	} {
-		if got := string(withFirst([]byte(c.object), c.members...)); got != c.want {
-			t.Errorf("withFirst(%s, %s) = %s, want %s", c.object, c.members, got, c.want)
+		if got := string(WithFirst([]byte(c.object), c.members...)); got != c.want {
+			t.Errorf("WithFirst(%s, %s) = %s, want %s", c.object, c.members, got, c.want)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func FuzzWithout(f *testing.F) {
 		if err != nil || object.Kind() != canon.Object {
 			t.Skip()
 		}
-		rest, left := without(object, oneOf(key))
+		rest, left := Without(object, oneOf(key))
 		var want []string
 		for k, v := range object.Members() {
 			if k != key {
@@ -76,14 +76,14 @@ func FuzzWithout(f *testing.F) {
 			}
 		}
 		if got := members(t, rest); strings.Join(got, "\n") != strings.Join(want, "\n") || left != len(want) {
-			t.Fatalf("without(%s, %q) = %s, %d", text, key, rest, left)
+			t.Fatalf("Without(%s, %q) = %s, %d", text, key, rest, left)
 		}
-		longer := withFirst(rest, member(key, []byte(`"new"`)))
+		longer := WithFirst(rest, member(key, []byte(`"new"`)))
 		if got := members(t, longer); len(got) != len(want)+1 || !strings.HasSuffix(got[0], `="new"`) {
-			t.Fatalf("withFirst(%s) = %s", rest, longer)
+			t.Fatalf("WithFirst(%s) = %s", rest, longer)
 		}
 		if bytes.ContainsAny(longer, "\n") && !strings.Contains(text, "\n") {
-			t.Fatalf("withFirst(%s) made another line: %s", rest, longer)
+			t.Fatalf("WithFirst(%s) made another line: %s", rest, longer)
 		}
 	})
 }

@@ -77,7 +77,7 @@ var answering = oneOf("_meta", "inputResponses", "requestState")
 
 // binding is what a ticket is bound to: who asks, and for what.
 func binding(principal, method string, params canon.Value) []byte {
-	asked, _ := without(params, answering)
+	asked, _ := Without(params, answering)
 	h := sha256.New()
 	for _, part := range []string{principal, method, digest(asked)} {
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))

@@ -58,6 +58,8 @@ func (l *link) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, error)
 	if ctx.Err() != nil {
 		return wire.Incoming{}, ctx.Err()
 	}
+	ctx, cancel := r.Bound(ctx)
+	defer cancel()
 	if r.Method != methodListen {
 		select {
 		case l.client.slots <- struct{}{}:

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"sync"
+	"time"
 
 	"sallyport/internal/canon"
 	"sallyport/internal/wire"
@@ -63,10 +64,11 @@ type call struct {
 	parcel  *parcel
 	wake    chan struct{} // has room for one
 
-	inbox  inbox          // guarded by link.mu, as are the next three
+	inbox  inbox          // guarded by link.mu, as are the next four
 	over   bool           // no more comes
 	answer *wire.Incoming // not one in place: most of a call's life there is none
 	lost   error          // why there is no answer
+	late   bool           // request.Within is over
 }
 
 func newLink(out *sender, n *noise, hear func(wire.Incoming)) *link {
@@ -90,10 +92,22 @@ func (l *link) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, error)
 		l.leave(c)
 		return wire.Incoming{}, &wire.NotSentError{Err: err}
 	}
+	if r.Within > 0 {
+		timer := time.AfterFunc(r.Within, func() { l.expire(c) })
+		defer timer.Stop()
+	}
 	if r.Meanwhile != nil {
 		r.Meanwhile()
 	}
 	return l.await(ctx, c)
+}
+
+// expire lets the call give up.
+func (l *link) expire(c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.late = true
+	c.wakeUp()
 }
 
 // await waits until c is over, ctx is done, or it is known that c cannot be sent.
@@ -103,7 +117,7 @@ func (l *link) await(ctx context.Context, c *call) (wire.Incoming, error) {
 		select {
 		case <-c.wake:
 		case <-ctx.Done():
-			if over, err := l.giveUp(ctx, c); !over {
+			if over, err := l.giveUp(ctx.Err(), c); !over {
 				return wire.Incoming{}, err
 			}
 		case <-broken:
@@ -113,11 +127,16 @@ func (l *link) await(ctx context.Context, c *call) (wire.Incoming, error) {
 			}
 		}
 		l.mu.Lock()
-		heard, over := c.inbox.take(&l.held), c.over
+		heard, over, late := c.inbox.take(&l.held), c.over, c.late
 		answer, lost := c.answer, c.lost
 		l.mu.Unlock()
 		l.tell(ctx, c, heard)
 		switch {
+		case !over && late:
+			if over, err := l.giveUp(context.DeadlineExceeded, c); !over {
+				return wire.Incoming{}, err
+			}
+			c.wakeUp() // its answer came just now
 		case !over:
 		case lost == nil:
 			return *answer, nil
@@ -135,16 +154,16 @@ func (l *link) tell(ctx context.Context, c *call, heard []wire.Incoming) {
 	if len(heard) == 0 || c.request.Hear == nil {
 		return
 	}
-	stop := context.AfterFunc(ctx, func() { l.giveUp(ctx, c) })
+	stop := context.AfterFunc(ctx, func() { l.giveUp(ctx.Err(), c) })
 	defer stop()
 	for _, m := range heard {
 		c.request.Hear(m)
 	}
 }
 
-// giveUp ends c since ctx is done, and tells the upstream so if it knows of c. It reports whether c is over already, and
+// giveUp ends c for a context's error, and tells the upstream so if it knows of c. It reports whether c is over already, and
 // has an answer perhaps; if not, it returns what Call returns.
-func (l *link) giveUp(ctx context.Context, c *call) (over bool, err error) {
+func (l *link) giveUp(why error, c *call) (over bool, err error) {
 	state := l.out.withdraw(c.parcel)
 	l.mu.Lock()
 	if c.over {
@@ -160,15 +179,15 @@ func (l *link) giveUp(ctx context.Context, c *call) (over bool, err error) {
 	l.mu.Unlock()
 	if first && state != none && c.request.Method != methodInitialize && c.request.Method != methodDiscover {
 		// An error means that the upstream is going away, and that the call goes with it.
-		_ = l.out.put(&parcel{line: cancellation(c, ctx.Err())})
+		_ = l.out.put(&parcel{line: cancellation(c, why)})
 	}
 	switch state {
 	case none:
-		return false, &wire.NotSentError{Err: ctx.Err()}
+		return false, &wire.NotSentError{Err: why}
 	case some:
-		return false, &wire.LostError{Err: ctx.Err()}
+		return false, &wire.LostError{Err: why}
 	}
-	return false, ctx.Err()
+	return false, why
 }
 
 // leave takes out c, which was never sent, and reports whether it was in flight.

@@ -156,11 +156,14 @@ type asked struct {
 }
 
 // ask begins a call, and waits until the far end could read it.
-func (f *far) ask(line string) *asked {
+func (f *far) ask(line string) *asked { return f.askWithin(0, line) }
+
+func (f *far) askWithin(within time.Duration, line string) *asked {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &asked{t: f.t, cancel: cancel, done: make(chan struct{})}
 	r := outgoing(f.t, line)
+	r.Within = within
 	r.Hear = func(m wire.Incoming) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -235,6 +238,26 @@ func TestCallKeepsBytes(t *testing.T) {
 		f.say(answer)
 		a.answered(answer)
 	}
+}
+
+// TestACallGivesUpWithin: the upstream hears that it is cancelled, its late answer is nobody's, and the next call goes on.
+func TestACallGivesUpWithin(t *testing.T) {
+	const request, other = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{}}`
+	f := newFar(t, 1<<20)
+	a := f.askWithin(20*time.Millisecond, request)
+	f.next()
+	a.wait()
+	if a.err != context.DeadlineExceeded {
+		t.Errorf("the call ends with %v, want DeadlineExceeded", a.err)
+	}
+	if got := f.next(); !strings.Contains(got, `"notifications/cancelled"`) || !strings.Contains(got, `"requestId":1`) {
+		t.Errorf("then it is told %s", got)
+	}
+	f.say(`{"jsonrpc":"2.0","id":1,"result":{"late":true}}`)
+	b := f.askWithin(time.Hour, other)
+	f.next()
+	f.say(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+	b.answered(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 }
 
 // What an upstream must not be able to do to a call, or to others: each line is said while request 1 is in flight, and

@@ -115,6 +115,10 @@ type Outgoing struct {
 	// for what must be done before the answer may be used. Where the request could not be sent it may not be called.
 	Meanwhile func()
 
+	// Within is how long Call waits for the response before it gives up as if ctx were done, with DeadlineExceeded; 0 is as
+	// long as ctx. It stands here since a context with a deadline would be the most of what a waiting call costs.
+	Within time.Duration
+
 	// ParamHeaders are the values for Mcp-Param-* headers by the rest of the header's name (x-mcp-header, MCP
 	// 2026-07-28); only streamable HTTP looks at them.
 	ParamHeaders map[string]string
@@ -139,6 +143,14 @@ type Link interface {
 	// Close ends the conversation, in good order first, then by force, and waits for that. What is in flight gets a
 	// *LostError.
 	Close() error
+}
+
+// Bound returns ctx with what Within allows, for links that wait by a context.
+func (r *Outgoing) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if r.Within <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, r.Within)
 }
 
 // NotSentError says that a request never reached the upstream: not a byte of it was sent.

@@ -210,7 +210,7 @@ var (
 
 	metaKeys = []string{
 		MetaProtocolVersion, MetaClientCapabilities, MetaClientInfo, MetaLogLevel, MetaServerInfo, MetaSubscriptionID,
-		"progressToken", "traceparent", "tracestate", "baggage", "sallyport/request_id",
+		"progressToken", "traceparent", "tracestate", "baggage", MetaRequestID,
 	}
 )
 

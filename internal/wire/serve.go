@@ -18,9 +18,12 @@ type Options struct {
 	MaxRelayed int          // Relayed requests that run at once; 16,384
 	MaxWaiting int          // bytes of requests that wait, are relayed or stay open, and likewise of answers; 64 MiB
 	Log        *slog.Logger // for operators; the default drops everything
+
+	// Ended, if not nil, is called by ServeLines when nothing more is read, before it waits for the calls that run.
+	Ended func()
 }
 
-// WithDefaults returns o with no field zero.
+// WithDefaults returns o with no limit zero, and a Log.
 func (o Options) WithDefaults() Options {
 	if o.MaxLine <= 0 {
 		o.MaxLine = 16 << 20
@@ -84,6 +87,9 @@ func ServeLines(ctx context.Context, s *Session, h Handler, r io.Reader, w io.Wr
 	r, doneReading := polled(r)
 	defer doneReading() // nothing could be done about an error, here and above
 	readErr := c.read(ctx, r, pipe{out})
+	if opt.Ended != nil {
+		opt.Ended()
+	}
 	c.calls.running.Wait()
 	c.CloseStreams()
 	c.Wait()

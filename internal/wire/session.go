@@ -21,6 +21,7 @@ type Session struct {
 
 	mu      sync.Mutex // guards what follows
 	version version    // of the legacy era, the zero one before initialize
+	elicits bool       // Declare
 	push    func(line []byte) bool
 	gone    chan struct{} // closed when push is taken away
 
@@ -33,6 +34,20 @@ func (s *Session) Initialize(requested string) string {
 	defer s.mu.Unlock()
 	s.version = negotiate(requested)
 	return s.version.name
+}
+
+// Declare notes whether the client said in its legacy handshake that it can ask its person something (elicitation).
+func (s *Session) Declare(elicits bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.elicits = elicits
+}
+
+// Elicits returns what Declare was told last, false before that.
+func (s *Session) Elicits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.elicits
 }
 
 // Initialized reports whether the session has had its legacy handshake.

@@ -121,3 +121,16 @@ func TestInitializeNegotiates(t *testing.T) {
 		}
 	}
 }
+
+// A client counts as one that can ask its person only while the latest handshake said so.
+func TestDeclare(t *testing.T) {
+	var s Session
+	if s.Elicits() {
+		t.Error("a new client is taken for one that can ask")
+	}
+	for _, elicits := range []bool{true, false} {
+		if s.Declare(elicits); s.Elicits() != elicits {
+			t.Errorf("Elicits() = %v after Declare(%v)", s.Elicits(), elicits)
+		}
+	}
+}

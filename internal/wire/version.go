@@ -33,7 +33,7 @@ var versions = []version{
 	{name: "2024-11-05", era: Legacy},
 }
 
-// The keys of _meta that the protocol, or tracing, gives a meaning to.
+// The keys of _meta that the protocol, or tracing, or a gate gives a meaning to.
 const (
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
@@ -42,6 +42,7 @@ const (
 	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
 	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
 	MetaTraceParent        = "traceparent"
+	MetaRequestID          = "sallyport/request_id" // policy.MetaKey: names the call, so that it is carried out once
 )
 
 // logLevels are the values of MetaLogLevel (MCP 2026-07-28, server/utilities/logging).
