@@ -52,7 +52,7 @@ func TestEvalEndsWhateverTheExpression(t *testing.T) {
 			call["args"] = args
 			start := time.Now()
 			_, err = e.Eval(call)
-			if took := time.Since(start); took > 20*time.Second { // it is well below a second on a machine that is quiet
+			if took := time.Since(start); took > time.Minute { // it is about a second on a machine that is quiet, and ten times that with the race detector
 				t.Errorf("took %v", took)
 			}
 			fault, ok := errors.AsType[*cond.Error](err)

@@ -3,6 +3,7 @@ package cond
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,10 +42,11 @@ func (m *machine) builtin(n *node) any {
 		return fmt.Sprint(v)
 	case "abs":
 		return m.abs(n, v)
-	case "first":
-		return endOf(v, false)
-	case "last":
-		return endOf(v, true)
+	case "first", "last":
+		if m.strict && !isList(v) {
+			m.fail(n, "%s of %T", n.text, v)
+		}
+		return endOf(v, n.text == "last")
 	}
 	return m.membersOf(n, v) // keys and values
 }
@@ -52,7 +54,7 @@ func (m *machine) builtin(n *node) any {
 // predicated evaluates a function that has a predicate.
 func (m *machine) predicated(n *node, list any) any {
 	length, ok := lengthOf(list)
-	if !ok {
+	if _, isText := list.(string); !ok || m.strict && isText {
 		m.fail(n, "%s of %T", n.text, list)
 	}
 	m.loop = &loop{list: list, outer: m.loop}
@@ -179,6 +181,8 @@ func typeName(v any) string {
 		return "uint"
 	case float64:
 		return "float"
+	case Number:
+		return "number"
 	case string:
 		return "string"
 	case map[string]any:
@@ -190,13 +194,16 @@ func typeName(v any) string {
 }
 
 func (m *machine) toInt(n *node, v any) int {
-	s, ok := v.(string)
-	if !ok {
+	switch v := v.(type) {
+	case string:
+	case float64:
+		return m.truncated(n, v)
+	default:
 		return m.whole(n, v)
 	}
-	i, err := strconv.Atoi(s)
+	i, err := strconv.Atoi(v.(string))
 	if err != nil {
-		m.fail(n, "invalid operation: int(%s)", s)
+		m.fail(n, "invalid operation: int of a string that is no whole number")
 	}
 	return i
 }
@@ -208,7 +215,7 @@ func (m *machine) toFloat(n *node, v any) float64 {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		m.fail(n, "invalid operation: float(%s)", s)
+		m.fail(n, "invalid operation: float of a string that is no number")
 	}
 	return f
 }
@@ -216,6 +223,9 @@ func (m *machine) toFloat(n *node, v any) float64 {
 func (m *machine) abs(n *node, v any) any {
 	switch v := v.(type) {
 	case int:
+		if m.strict && v == math.MinInt {
+			m.fail(n, tooLargeResult)
+		}
 		return max(v, -v)
 	case uint8:
 		return v
@@ -272,7 +282,7 @@ func (m *machine) extreme(n *node, worse operator, args []any) any {
 		case []any, []string, []byte:
 			best = m.extremeOf(n, worse, best, v)
 		default:
-			if len(args) == 1 {
+			if len(args) == 1 && !m.strict {
 				return v
 			}
 			m.fail(n, "invalid argument for %s (type %T)", n.text, v)
@@ -317,6 +327,8 @@ func (m *machine) printed(n *node, v any) int {
 	switch v := v.(type) {
 	case string:
 		size = len(v)
+	case Number:
+		size = len(v.text)
 	case map[string]any:
 		for key, value := range v {
 			size += len(key) + m.printed(n, value)

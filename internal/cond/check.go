@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 )
 
 // checker finds the types in an expression, and what in it cannot be meant. The first error counts.
 type checker struct {
 	source string
+	strict bool         // the names are those of CompileNames, else those of a policy
+	known  []string     // the names of CompileNames
 	lists  []collection // what the predicates are about that are open
 	names  []variable   // that are declared
 	slots  int          // given to variables so far
@@ -26,9 +29,8 @@ type variable struct {
 	slot int
 }
 
-// check checks an expression and says how many variables it has.
-func check(source string, root *node) (slots int, fault *Error) {
-	c := &checker{source: source}
+// check checks an expression and returns how many variables it has.
+func (c *checker) check(root *node) (slots int, fault *Error) {
 	t := c.visit(root)
 	if c.fault == nil && !t.is(ofNothing|ofBool) {
 		c.fault = &Error{Column: 1, Msg: "expected bool, but got " + t.String()}
@@ -39,6 +41,15 @@ func check(source string, root *node) (slots int, fault *Error) {
 func (c *checker) fail(n *node, format string, args ...any) nature {
 	if c.fault == nil {
 		c.fault = errorAt(c.source, n.at, fmt.Sprintf(format, args...))
+	}
+	return nature{kind: ofUnknown}
+}
+
+// failHint is fail with a hint.
+func (c *checker) failHint(n *node, hint, format string, args ...any) nature {
+	if c.fault == nil {
+		c.fail(n, format, args...)
+		c.fault.Hint = hint
 	}
 	return nature{kind: ofUnknown}
 }
@@ -61,6 +72,13 @@ func (c *checker) visit(n *node) nature {
 		return c.slice(n)
 	case callNode:
 		return c.call(n)
+	case macroNode:
+		return c.macro(n)
+	case methodNode:
+		return c.method(n)
+	case hasNode:
+		c.visit(n.a)
+		return nature{kind: ofBool}
 	case builtinNode:
 		return c.builtin(n)
 	case pointerNode:
@@ -112,6 +130,22 @@ func (c *checker) variable(name string) *variable {
 	return nil
 }
 
+// given returns the type of a name whose value the caller gives.
+func (c *checker) given(name string) (t nature, ok bool) {
+	if c.strict {
+		return nature{kind: ofUnknown}, slices.Contains(c.known, name)
+	}
+	return callFields.field(name)
+}
+
+// givenNames returns the names whose values the caller gives.
+func (c *checker) givenNames() []string {
+	if c.strict {
+		return c.known
+	}
+	return callFields.names()
+}
+
 func (c *checker) name(n *node) nature {
 	if v := c.variable(n.text); v != nil {
 		n.slot = v.slot
@@ -120,13 +154,16 @@ func (c *checker) name(n *node) nature {
 	if n.text == "$env" { // the survey refuses it
 		return nature{kind: ofUnknown}
 	}
-	if t, ok := callFields.field(n.text); ok {
+	if t, ok := c.given(n.text); ok {
 		return t
 	}
 	if signature := signatureOf(n.text); signature != "" {
+		if c.strict { // it would be nil
+			return c.failHint(n, fmt.Sprintf("to call it write %s(…)", n.text), "%s is a function", n.text)
+		}
 		return nature{kind: ofFunction, function: signature}
 	}
-	return c.fail(n, "unknown name %s", n.text)
+	return c.failHint(n, didYouMean(n.text, c.names, c.givenNames(), functions), "unknown name %s", n.text)
 }
 
 func (c *checker) unary(n *node) nature {
@@ -255,7 +292,7 @@ func (c *checker) member(n *node) nature {
 			if t, ok := base.fields.field(name); ok {
 				return t
 			}
-			return c.fail(n.b, "unknown field %s", name)
+			return c.failHint(n.b, didYouMean(name, nil, base.fields.names()), "unknown field %s", name)
 		}
 		return base.element()
 	case base.is(ofArray):
@@ -289,12 +326,27 @@ func (c *checker) slice(n *node) nature {
 	return base
 }
 
-// call checks a call of what is no builtin function. There is nothing that can be called, but what is not known may
-// stand there, and fails when it is evaluated.
+// call checks a call of what is no function, macro or method. There is nothing that can be called, but what is not known may
+// stand there, and fails when it is evaluated; over names it is refused.
 func (c *checker) call(n *node) nature {
+	hint, name := "", ""
+	if n.a.kind == memberNode {
+		name, _ = n.a.b.literalText()
+		hint = didYouMean(name, nil, macros, methods)
+	}
 	t := c.visit(n.a)
+	if c.strict && name != "" {
+		return c.failHint(n, hint, "unknown function %s", name)
+	}
+	before := c.fault
 	for _, argument := range n.list {
 		c.visit(argument)
+	}
+	if before == nil && c.fault != nil && hint != "" { // the name of an item, most likely
+		c.fault.Hint = hint
+	}
+	if c.strict {
+		return c.fail(n, "what is no function is called")
 	}
 	if !t.is(ofNothing) {
 		return c.fail(n, "%s is not callable", t)
@@ -319,14 +371,24 @@ func (c *checker) pointer(n *node) nature {
 }
 
 func (c *checker) let(n *node) nature {
-	if _, ok := callFields.field(n.text); ok || signatureOf(n.text) != "" || c.variable(n.text) != nil {
+	if c.taken(n.text) {
 		return c.fail(n, "cannot redeclare %s", n.text)
 	}
-	t := c.visit(n.a)
+	return c.declare(n, n.text, c.visit(n.a), n.b)
+}
+
+// taken reports whether a name stands for something already.
+func (c *checker) taken(name string) bool {
+	_, ok := c.given(name)
+	return ok || signatureOf(name) != "" || c.variable(name) != nil
+}
+
+// declare visits a part in which a name stands for a value of a type, and returns the part's type.
+func (c *checker) declare(n *node, name string, of nature, in *node) nature {
 	c.slots++
 	n.slot = c.slots
-	c.names = append(c.names, variable{name: n.text, of: t, slot: n.slot})
-	t = c.visit(n.b)
+	c.names = append(c.names, variable{name: name, of: of, slot: n.slot})
+	t := c.visit(in)
 	c.names = c.names[:len(c.names)-1]
 	return t
 }

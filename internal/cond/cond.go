@@ -1,11 +1,13 @@
-// Package cond evaluates the conditions of a policy: expressions in the language of expr-lang that give true or false.
+// Package cond evaluates conditions: expressions in the language of expr-lang that give true or false.
 //
-// Compile reads an expression and Eval judges one call by it. An expression is pure: it has no clock, no state and no
-// effects, and what it may cost is bounded, whatever it is given. What the names in it stand for is given by the caller;
-// Eval says which there are.
+// Compile reads a condition of a policy, and Eval judges one call by it. CompileNames reads one over other names, of whose
+// values nothing is known before; where nobody can tell, it is neither met nor not met. An expression is pure: it has no
+// clock, no state and no effects, and what it may cost is bounded, whatever it is given. What the names in it stand for is
+// given by the caller; Eval says which there are.
 //
 // The language is that of expr-lang/expr 1.17.8, its odd cases included. The tests hold the package to the module, which
-// is not linked: it would cost each process more than all of the rest.
+// is not linked: it would cost each process more than all of the rest. Macros and methods in the manner of CEL, such as
+// list.exists(n, n.id == 1), are added: the module fails there.
 package cond
 
 import (
@@ -28,23 +30,30 @@ const (
 // Expr is a compiled expression that gives true or false. It is safe for concurrent use.
 type Expr struct {
 	root    *node
-	slots   int      // of variables
-	args    []string // the members of args that it looks at
-	allArgs bool     // it may look at others, too
-	effects bool     // it looks at effects
-	items   int      // see MaxItems
+	strict  bool             // see CompileNames
+	looks   map[string]*Look // see Look
+	slots   int              // of variables
+	args    []string         // the members of args that it looks at
+	allArgs bool             // it may look at others, too
+	effects bool             // it looks at effects
+	items   int              // see MaxItems
 }
 
 // Error is an expression that cannot be compiled.
 type Error struct {
 	Column int // from 1, in code points, of the whole source
 	Msg    string
+	Hint   string // what to try; may be empty
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Msg) }
 
 // Compile reads an expression, which must give true or false as far as that can be known. An error is an *Error.
-func Compile(source string) (*Expr, error) {
+func Compile(source string) (*Expr, error) { return compile(&checker{source: source}) }
+
+// compile reads and checks the checker's source.
+func compile(c *checker) (*Expr, error) {
+	source := c.source
 	switch {
 	case len(source) > maxSource:
 		return nil, &Error{Column: 1, Msg: fmt.Sprintf("the expression is longer than %d bytes", maxSource)}
@@ -55,7 +64,10 @@ func Compile(source string) (*Expr, error) {
 	if fault != nil {
 		return nil, fault
 	}
-	slots, fault := check(source, root)
+	if c.strict {
+		root.walk(lenient)
+	}
+	slots, fault := c.check(root)
 	if fault != nil {
 		return nil, fault
 	}
@@ -64,7 +76,7 @@ func Compile(source string) (*Expr, error) {
 	if look.fault != nil {
 		return nil, look.fault
 	}
-	e := &Expr{root: root, slots: slots, args: look.args, allArgs: look.argsUses > look.argsMembers, effects: look.effects, items: maxItems}
+	e := &Expr{root: root, strict: c.strict, slots: slots, args: look.args, allArgs: look.argsUses > look.argsMembers, effects: look.effects, items: maxItems}
 	if look.deepest > 1 {
 		e.items = maxItemsNested
 	}
@@ -84,18 +96,26 @@ func (e *Expr) MaxItems() int { return e.items }
 
 // Eval judges by the expression. The keys of env are the names that an expression may use: tool, method, host, session, workspace
 // and home are strings, principal holds strings, effects holds lists of at most e.MaxItems() strings, and args is made of what JSON
-// has: nil, bool, int, float64, string, []any and map[string]any. Other things in env are not seen. An expression that
-// cannot be evaluated, or does not give true or false, is an error.
+// has: nil, bool, int, float64, string, []any and map[string]any. Other things in env are not seen. Of an expression of
+// CompileNames the keys are the names that it was given. An expression that cannot be evaluated, or does not give true or
+// false, is an error.
 func (e *Expr) Eval(env map[string]any) (bool, error) {
-	out, err := run(e.root, e.slots, env)
+	m := machine{env: env, strict: e.strict}
+	out, err := m.run(e.root, e.slots)
 	if err != nil {
 		return false, err
 	}
 	switch value := out.(type) {
 	case nil:
-		return false, nil
+		if !e.strict {
+			return false, nil
+		}
 	case bool:
 		return value, nil
 	}
-	return false, &Error{Column: 1, Msg: fmt.Sprintf("invalid operation: bool(%T)", out)}
+	msg := fmt.Sprintf("invalid operation: bool(%T)", out)
+	if e.strict {
+		msg = plainTypes.Replace(fmt.Sprintf("the expression gives neither true nor false, but %T", out))
+	}
+	return false, &Error{Column: 1, Msg: msg}
 }

@@ -1,8 +1,13 @@
 package cond
 
 // Constant reports whether the expression surely gives the same for every call, and what. It may say that it does not where
-// it does.
-func (e *Expr) Constant() (value, constant bool) { return fold(e.root) }
+// it does, and does so for what CompileNames has made.
+func (e *Expr) Constant() (value, constant bool) {
+	if e.strict {
+		return false, false
+	}
+	return fold(e.root)
+}
 
 // fold is Constant for a part of an expression.
 func fold(n *node) (value, constant bool) {
@@ -41,7 +46,7 @@ func foldBoth(n *node, deciding bool) (value, constant bool) {
 func open(n *node) (found bool) {
 	n.walk(func(part *node) {
 		switch part.kind {
-		case nameNode, pointerNode, predicateNode, letNode:
+		case nameNode, pointerNode, predicateNode, letNode, macroNode:
 			found = true
 		}
 	})

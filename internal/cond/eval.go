@@ -2,6 +2,7 @@ package cond
 
 import (
 	"fmt"
+	"math"
 )
 
 // What an evaluation may cost beside what it may make, which maxMemory says.
@@ -16,6 +17,7 @@ const (
 // machine evaluates one expression once.
 type machine struct {
 	env       map[string]any
+	strict    bool // what is missing, or cannot be compared, ends the evaluation; see CompileNames
 	variables []any
 	loop      *loop // the innermost one
 	memory    int   // values made
@@ -33,12 +35,20 @@ type loop struct {
 const mistake = "the expression cannot be evaluated"
 
 // failure is what ends an evaluation; run turns it into an error.
-type failure struct{ err *Error }
+type failure struct {
+	err   *Error
+	spent bool // a bound was met: nothing goes on behind that
+}
+
+// run evaluates an expression as a policy does.
+func run(root *node, slots int, env map[string]any) (value any, err error) {
+	m := machine{env: env}
+	return m.run(root, slots)
+}
 
 // run evaluates an expression. A mistake of ours in it must not end a server: it is an error, too, and that counts against
 // the call.
-func run(root *node, slots int, env map[string]any) (value any, err error) {
-	m := machine{env: env}
+func (m *machine) run(root *node, slots int) (value any, err error) {
 	if slots > 0 {
 		m.variables = make([]any, slots+1)
 	}
@@ -56,20 +66,25 @@ func run(root *node, slots int, env map[string]any) (value any, err error) {
 
 // fail ends the evaluation.
 func (m *machine) fail(n *node, format string, args ...any) {
-	panic(failure{&Error{Column: n.at + 1, Msg: fmt.Sprintf(format, args...)}})
+	m.failHint(n, "", format, args...)
+}
+
+// exhausted ends the evaluation since a bound was met.
+func (m *machine) exhausted(n *node, msg string) {
+	panic(failure{err: &Error{Column: n.at + 1, Msg: msg}, spent: true})
 }
 
 // spend counts steps.
 func (m *machine) spend(n *node, steps int) {
 	if m.steps += steps; m.steps > maxSteps {
-		m.fail(n, "the expression takes too long")
+		m.exhausted(n, "the expression takes too long")
 	}
 }
 
 // grow counts values that are made.
 func (m *machine) grow(n *node, values int) {
 	if values >= maxMemory || m.memory+values >= maxMemory {
-		m.fail(n, "memory budget exceeded")
+		m.exhausted(n, "memory budget exceeded")
 	}
 	m.memory += values
 }
@@ -77,7 +92,7 @@ func (m *machine) grow(n *node, values int) {
 // made counts a text that is made.
 func (m *machine) made(n *node, size int) {
 	if size > maxText {
-		m.fail(n, "memory budget exceeded")
+		m.exhausted(n, "memory budget exceeded")
 	}
 	m.spend(n, size/textPerStep)
 }
@@ -105,9 +120,11 @@ func (m *machine) eval(n *node) any {
 		return m.fetch(n, m.eval(n.a), m.eval(n.b))
 	case sliceNode:
 		return m.slice(n)
-	case callNode:
-		v, _ := m.called(n)
+	case callNode, macroNode, methodNode:
+		v, _ := m.link(n)
 		return v
+	case hasNode:
+		return m.has(n)
 	case builtinNode:
 		return m.builtin(n)
 	case predicateNode:
@@ -160,7 +177,10 @@ func (m *machine) whole(n *node, v any) int {
 	case uint8:
 		return int(v)
 	case float64:
-		return int(v)
+		if m.strict && v != math.Trunc(v) {
+			m.fail(n, "a number with a fraction stands where a whole one is needed")
+		}
+		return m.truncated(n, v)
 	}
 	m.fail(n, "invalid operation: int(%T)", v)
 	return 0
@@ -170,6 +190,14 @@ func (m *machine) whole(n *node, v any) int {
 func (m *machine) chain(n *node) any {
 	v, _ := m.link(n.a)
 	return v
+}
+
+// told returns an index for an error: as it is written, else only of which type it is. Errors quote no values.
+func told(index *node, v any) string {
+	if index.kind == literalNode || index.kind == unaryNode && index.a.kind == literalNode {
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("%T", v)
 }
 
 // link evaluates a part of a chain. It stops where "?." is behind nil.
@@ -184,6 +212,16 @@ func (m *machine) link(n *node) (v any, stopped bool) {
 		return m.fetch(n, base, m.eval(n.b)), false
 	case callNode:
 		return m.called(n)
+	case macroNode, methodNode:
+		m.spend(n, 1)
+		base, stopped := m.link(n.a)
+		if stopped || n.optional && isNil(base) {
+			return base, true
+		}
+		if n.kind == macroNode {
+			return m.macro(n, base), false
+		}
+		return m.method(n, base), false
 	}
 	return m.eval(n), false
 }
@@ -203,11 +241,14 @@ func (m *machine) called(n *node) (v any, stopped bool) {
 
 // fetch returns a member of a map or an element.
 func (m *machine) fetch(n *node, from, index any) any {
+	if m.strict {
+		m.mayFetch(n, from, index)
+	}
 	switch from := from.(type) {
 	case map[string]any:
 		name, ok := index.(string)
 		if !ok && index != nil {
-			m.fail(n, "cannot fetch %v from %T", index, from)
+			m.fail(n, "cannot fetch %s from %T", told(n.b, index), from)
 		}
 		return from[name]
 	case string, []any, []string, []int, []byte:
@@ -217,11 +258,11 @@ func (m *machine) fetch(n *node, from, index any) any {
 			i += length
 		}
 		if i < 0 || i >= length {
-			m.fail(n, "index out of range: %v (array length is %v)", i, length)
+			m.fail(n, "index out of range: %s (array length is %v)", told(n.b, i), length)
 		}
 		return itemOf(from, i)
 	}
-	m.fail(n, "cannot fetch %v from %T", index, from)
+	m.fail(n, "cannot fetch %s from %T", told(n.b, index), from)
 	return nil
 }
 

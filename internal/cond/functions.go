@@ -10,6 +10,10 @@ const (
 	withheldFunction                // of a list and a predicate, but not for conditions
 )
 
+// functions are the names of all functions, for hints.
+var functions = []string{"all", "any", "none", "one", "filter", "map", "find", "count", "len", "type", "int", "float", "string", "abs", "min", "max", "lower", "upper",
+	"trim", "trimPrefix", "trimSuffix", "hasPrefix", "hasSuffix", "indexOf", "lastIndexOf", "keys", "values", "first", "last", "has"}
+
 // functionKind says what a name before parentheses is. Functions that look at a clock or make much of little are not known.
 // Of them, those with a predicate are withheld whatever let declares.
 func functionKind(name string) functionClass {

@@ -116,6 +116,19 @@ func sameKind(l, r nature) bool {
 	return l.kind == r.kind || both(l, r, ofNil|ofUnknown) || both(l, r, ofArray)
 }
 
+// names returns the members that a map is known to have.
+func (f fieldSet) names() []string {
+	switch f {
+	case callFields:
+		return []string{"principal", "effects", "args", "tool", "method", "host", "session", "workspace", "home"}
+	case principalFields:
+		return []string{"name", "tenant"}
+	case effectsFields:
+		return []string{"runs", "reads", "writes", "connects", "spawns"}
+	}
+	return nil
+}
+
 // field returns the type of a member that a map is known to have.
 func (f fieldSet) field(name string) (t nature, ok bool) {
 	text := nature{kind: ofText}

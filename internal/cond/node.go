@@ -26,6 +26,9 @@ const (
 	listNode                        // list
 	mapNode                         // list of pairs
 	pairNode                        // a: the key, b
+	macroNode                       // text: its name, a: the list, value: the name of the item, slot, b: what is said of it; optional
+	methodNode                      // text: its name, a, list; optional
+	hasNode                         // a: a member
 )
 
 // node is a part of an expression.
@@ -33,7 +36,8 @@ type node struct {
 	kind     nodeKind
 	op       operator
 	operands typeKind // of a comparison for equality whose sides are both texts or both whole numbers: what they are
-	optional bool     // a member behind "?."
+	optional bool     // a member, macro or method behind "?."
+	lenient  bool     // a member that may be missing, whatever the machine
 	at       int      // where it stands, in code points from 0
 	slot     int      // of a variable, from 1
 	text     string

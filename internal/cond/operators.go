@@ -14,10 +14,16 @@ func (m *machine) unary(n *node, v any) any {
 	}
 	switch v := v.(type) {
 	case int:
+		if m.strict && v == math.MinInt {
+			m.fail(n, tooLargeResult)
+		}
 		return -v
 	case float64:
 		return -v
 	case uint8:
+		if m.strict {
+			return -int(v)
+		}
 		return -v
 	}
 	m.fail(n, "invalid operation: - %T", v)
@@ -54,9 +60,9 @@ func (m *machine) binary(n *node) any {
 	case opRange:
 		return m.rangeOf(n, m.whole(n, a), m.whole(n, b))
 	case opPower:
-		return math.Pow(m.float(n, a), m.float(n, b))
+		return m.finite(n, math.Pow(m.float(n, a), m.float(n, b)))
 	}
-	return m.calculate(n, a, b)
+	return m.finite(n, m.calculate(n, a, b))
 }
 
 // both evaluates "and" and "or". What the second side gives need not be true or false.
@@ -84,7 +90,7 @@ func (m *machine) matches(n *node, v any) bool {
 		m.spend(n, len(v)*n.weight/patternPerStep)
 		return v != nil && n.pattern.Match(v)
 	}
-	if !isNil(v) {
+	if m.strict || !isNil(v) {
 		m.fail(n, "expected string, but got %T", v)
 	}
 	return false
@@ -92,7 +98,7 @@ func (m *machine) matches(n *node, v any) bool {
 
 // holds evaluates what looks for a text in a text.
 func (m *machine) holds(n *node, a, b any) bool {
-	if isNil(a) || isNil(b) {
+	if !m.strict && (isNil(a) || isNil(b)) {
 		return false
 	}
 	text, part := m.text(n, a), m.text(n, b)
@@ -107,6 +113,9 @@ func (m *machine) holds(n *node, a, b any) bool {
 }
 
 func (m *machine) rangeOf(n *node, from, to int) any {
+	if m.strict && to >= from && to-from+1 <= 0 {
+		m.fail(n, tooLargeResult)
+	}
 	size := max(to-from+1, 0) // 0, too, where it does not fit
 	m.grow(n, size)
 	list := make([]int, size)
@@ -177,6 +186,9 @@ func (m *machine) calculate(n *node, a, b any) any {
 }
 
 func (m *machine) calculateWhole(n *node, x, y int) any {
+	if m.strict && overflows(n.op, x, y) {
+		m.fail(n, tooLargeResult)
+	}
 	switch n.op {
 	case opAdd:
 		return x + y
@@ -193,6 +205,9 @@ func (m *machine) calculateWhole(n *node, x, y int) any {
 
 // ordered evaluates < > <= and >=.
 func (m *machine) ordered(n *node, op operator, a, b any) bool {
+	if m.strict && isNumber(a) && isNumber(b) {
+		return before(op, m.compared(n, a, b), 0)
+	}
 	x, y, f, g, whole, ok := numbers(a, b)
 	switch {
 	case ok && whole:
@@ -225,10 +240,13 @@ func before[T int | float64 | string](op operator, x, y T) bool {
 func (m *machine) in(n *node, needle, of any) bool {
 	switch of := of.(type) {
 	case nil:
+		if m.strict {
+			break
+		}
 		return false
 	case map[string]any:
 		key, ok := needle.(string)
-		if !ok && needle != nil {
+		if !ok && (m.strict || needle != nil) {
 			m.fail(n, "cannot use %T as a key", needle)
 		}
 		_, found := of[key]
@@ -268,6 +286,9 @@ func (m *machine) same(n *node, a, b any) bool {
 // lists of, and what is in maps only if it is of the same type, too.
 func (m *machine) equal(n *node, a, b any) bool {
 	m.spend(n, 1)
+	if m.strict {
+		return m.alike(n, a, b)
+	}
 	if x, y, f, g, whole, ok := numbers(a, b); ok {
 		return whole && x == y || !whole && f == g
 	}

@@ -39,6 +39,9 @@ func (p *parser) call(name token, given []*node) *node {
 	case plainFunction:
 		return p.make(name, node{kind: builtinNode, text: name.text, list: p.arguments(given)})
 	case unknownFunction:
+		if name.text == "has" && given == nil {
+			return p.has(name)
+		}
 		callee := p.make(name, node{kind: nameNode, text: name.text})
 		return p.make(name, node{kind: callNode, a: callee, list: p.arguments(given)})
 	}
@@ -200,7 +203,7 @@ func (p *parser) member(n *node, optional bool) *node {
 	}
 	n = p.make(t, node{kind: memberNode, a: n, b: name, optional: optional})
 	if p.isBracket("(") {
-		n = p.make(t, node{kind: callNode, a: n, list: p.arguments(nil)})
+		n = p.memberCall(t, n)
 	}
 	if chained || optional {
 		n = p.make(t, node{kind: chainNode, a: n})

@@ -35,7 +35,7 @@ func (s *survey) look(n *node) {
 		if n.op == opMatches && n.pattern == nil {
 			s.refuse(n, "the pattern behind \"matches\" must be written out in quotes")
 		}
-	case predicateNode:
+	case predicateNode, macroNode:
 		if s.deepest = max(s.deepest, nesting(n)); s.deepest > maxNested {
 			s.refuse(n, fmt.Sprintf("predicates stand in each other more than %d deep", maxNested))
 		}
@@ -52,12 +52,14 @@ func (s *survey) refuse(n *node, msg string) {
 func nesting(n *node) int {
 	deepest := 0
 	for _, part := range append([]*node{n.a, n.b, n.c}, n.list...) {
-		if part != nil {
-			deepest = max(deepest, nesting(part))
+		if part == nil {
+			continue
 		}
-	}
-	if n.kind == predicateNode {
-		deepest++
+		inner := nesting(part)
+		if n.kind == predicateNode || n.kind == macroNode && part == n.b { // the list of a macro is not within it
+			inner++
+		}
+		deepest = max(deepest, inner)
 	}
 	return deepest
 }
