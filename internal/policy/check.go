@@ -107,6 +107,7 @@ func (c *checker) version2(root canon.Value, v *version2) {
 		c.idle(member, r, v)
 		c.methodNames(member, r)
 		c.stepBack(member, r, v)
+		c.verification(member, r, v)
 		c.shadowed(member, r, v)
 	}
 }
@@ -194,7 +195,7 @@ func (c *checker) idle(member canon.Value, r *placed, v *version2) {
 	switch {
 	case limit.Exists() && r.observe:
 		c.warnKey(limit, fmt.Sprintf("rule %q: a limit is not enforced in mode observe", r.id), "")
-	case r.decision == Allow && v.defaults[0].decision == Allow && !r.observe && r.limit.Calls == 0 && !r.skipPrompt && r.terms == (Terms{}):
+	case r.decision == Allow && v.defaults[0].decision == Allow && !r.observe && r.limit.Calls == 0 && !r.skipPrompt && r.terms.none():
 		c.warn(member, fmt.Sprintf("rule %q changes nothing: the default allows", r.id), `with "default": "deny" it says what is allowed`)
 	case r.decision == Allow && r.blanket() && r.tools == nil && r.speaksOfMethod(toolCall):
 		c.warn(member, fmt.Sprintf("rule %q allows every call of every tool", r.id), `name its "tools", or what it allows: "runs", "reads", "writes"`)
@@ -208,7 +209,10 @@ func (c *checker) shadowed(member canon.Value, r *placed, v *version2) {
 		if other.rule == r.rule || other.decision > r.decision || other.observe && !r.observe {
 			continue
 		}
-		if other.decision == Allow && (other.limit.Calls > 0 || other.skipPrompt != r.skipPrompt || r.limit.Calls > 0 || r.terms != (Terms{})) {
+		if other.decision != Deny && (r.limit.Calls > 0 || !r.terms.none()) { // which count beside what the other one says
+			continue
+		}
+		if other.decision == Allow && (other.limit.Calls > 0 || other.skipPrompt != r.skipPrompt) {
 			continue
 		}
 		if other.includes(r.rule) && (other.decision < r.decision || !r.includes(other.rule) || before(v, other, r)) {

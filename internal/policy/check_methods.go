@@ -60,35 +60,3 @@ func (c *checker) methodNames(member canon.Value, r *placed) {
 		c.warnKey(v, fmt.Sprintf("no request of the rule's methods has %q", name), hint)
 	}
 }
-
-// fileTerms warns of what a file asks of all calls and does not get.
-func (c *checker) fileTerms(root canon.Value, v *version2) {
-	if v.defaults[0].decision == Allow && !v.required(true).nothing() {
-		c.warnKey(root.Get("default"), `"require" denies what only the default allows`, `name the tools that only read in a rule with "decision": "allow" and "read_only": true`)
-	}
-	if asked := root.Get("output"); asked.Exists() && v.defaults[0].observe {
-		c.warnKey(asked, `"output" is not enforced in mode observe`, "")
-	}
-}
-
-// stepBack warns of rules that allow calls which the file's own requirements deny: there a tool should step back to
-// reading, or be given what is required.
-func (c *checker) stepBack(member canon.Value, r *placed, v *version2) {
-	q := v.required(true)
-	if q.nothing() || r.decision != Allow || !r.speaksOfMethod(toolCall) || q.metBy(r.terms) {
-		return
-	}
-	for i := range v.rules {
-		other := &v.rules[i]
-		if other.rule != r.rule && other.decision == Allow && !other.observe && q.metBy(other.terms) && other.includes(r.rule) {
-			return
-		}
-	}
-	if q.verify {
-		c.warn(member, fmt.Sprintf(`rule %q: "require" denies its calls, since nothing can be verified in this release`, r.id),
-			`let its tools step back to those that only read, and say "read_only": true`)
-		return
-	}
-	c.warn(member, fmt.Sprintf(`rule %q: "require" denies its calls, since it names no key`, r.id),
-		`write "mutation": {"key": "request_id"}, or let its tools step back to those that only read, and say "read_only": true`)
-}

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,10 +47,37 @@ func TestCheckWarns(t *testing.T) {
 		{"where a tool should step back", "version: 2\ndefault: deny\nrequire: [key]\nrules:\n  - {id: a, decision: allow, tools: [Read], read_only: true}\n  - {id: b, decision: allow, tools: [Write]}\n  - {id: c, decision: allow, tools: [write_note], mutation: {key: request_id}}\n",
 			[]string{`6:5 rule "b": "require" denies its calls, since it names no key (write "mutation": {"key": "request_id"}, or let its tools step back to those that only read, and say "read_only": true)`}},
 		{"where another rule says it", "version: 2\ndefault: deny\nrequire: [key]\nrules:\n  - {id: a, decision: allow, tools: [Read, Write], principals: [x]}\n  - {id: b, decision: allow, tools: [Read, Write], read_only: true}\n", []string{shadow("5:5", "a", "b", "allows")}},
-		{"where nothing can be verified", "version: 2\nrequire: [verify]\nrules:\n  - {id: c, decision: allow, tools: [write_note], mutation: {key: request_id}}\n",
-			[]string{`4:5 rule "c": "require" denies its calls, since nothing can be verified in this release (let its tools step back to those that only read, and say "read_only": true)`}},
+		{"what is not verified", "version: 2\nrequire: [verify]\nrules:\n  - {id: c, decision: allow, tools: [write_note], mutation: {key: request_id}}\n",
+			[]string{`4:5 rule "c": "require" denies its calls, since it does not say how they are verified (write "verify": {"observe": …, "expect": …}, or let its tools step back to those that only read, and say "read_only": true)`}},
 		{"what only the default allows", "version: 2\ndefault: allow\nrequire: [key]\nrules:\n  - {id: c, decision: allow, tools: [write_note], mutation: {key: request_id}}\n",
 			[]string{`2:1 "require" denies what only the default allows (name the tools that only read in a rule with "decision": "allow" and "read_only": true)`}},
+		{"what only the default asks about", "version: 2\ndefault: ask\nrequire: [key]\nrules:\n  - {id: c, decision: allow, tools: [write_note], mutation: {key: request_id}}\n",
+			[]string{`2:1 "require" denies what only the default asks about (name the tools that only read in a rule with "decision": "allow" and "read_only": true)`}},
+		{"what is verified only in content", "version: 2\nrequire: [verify]\nrules:\n  - {id: c, decision: allow, tools: [Write], verify: content}\n",
+			[]string{`4:5 rule "c": "require" denies its calls, since it does not say how they are verified (write "verify": {"observe": …, "expect": …}, or let its tools step back to those that only read, and say "read_only": true)`}},
+		{"what is asked about without a key", "version: 2\nrequire: [key]\nrules:\n  - {id: c, decision: ask, tools: [Write]}\n", []string{
+			`1:1 nothing is allowed: no rule allows anything, and a default that is left out denies (write "default": "allow" if all else may run)`,
+			`4:5 rule "c": "require" denies its calls, since it names no key (write "mutation": {"key": "request_id"}, or let its tools step back to those that only read, and say "read_only": true)`}},
+		{"a key and a verification of two rules", "version: 2\nrequire: [key, verify]\nrules:\n  - {" + looks + "}\n  - {" + saves + "}\n  - {id: k, decision: allow, tools: [\"save*\"], mutation: {key: id}}\n", nil},
+		{"verified, and a retry is known", rules("deny", looks, sends), nil},
+		{"verified, and a retry is not known", rules("deny", looks, saves),
+			[]string{`5:52 rule "saves": a retry of its calls is not known, so that one may be done twice whose answer was lost (write "mutation": {"key": "request_id"}, or "sallyport/request_id" for that member of _meta)`}},
+		{"verified, and the tool has a key of its own", rules("deny", looks, `id: a, decision: allow, tools: [write_note], verify: {observe: {tool: look}, expect: "observation.text == args.text"}`), nil},
+		{"verified by an argument that no tool has", rules("deny", looks, `id: a, decision: allow, tools: [write_note], verify: {observe: {tool: look}, expect: "observation.text == args.txt"}`),
+			[]string{`5:83 no argument of the rule's tools is called "txt" (did you mean "text"?)`}},
+		{"verified by a tool that is nearly known", rules("deny", `id: l, decision: allow, tools: ["R*"], read_only: true`, `id: a, decision: allow, tools: [write_note], verify: {observe: {tool: Raed}, expect: observation.ok}`),
+			[]string{`5:76 no known tool is called "Raed" (did you mean "Read"?)`}},
+		{"verified without a look", rules("deny", looks, `id: a, decision: allow, tools: [write_note], verify: {observe: {tool: look}, expect: "result.ok"}`),
+			[]string{`5:91 rule "a": the condition does not look at what was observed (compare "observation" with "args", "call" or "result")`}},
+		{"verified in mode observe", rules("deny", looks, sends+", mode: observe"), []string{`5:73 rule "sends": nothing is verified in mode observe`}},
+		{"verified by another call, in hooks", rules("deny", looks, sends+", hosts: [claude]"), []string{`5:73 rule "sends": calls of hooks are not verified by another call (write "verify": "content" for what they write into files)`}},
+		{"verified by another call, in events of hooks", rules("deny", looks, sends+`, methods: ["hook/*"]`), []string{`5:73 rule "sends": calls of hooks are not verified by another call (write "verify": "content" for what they write into files)`}},
+		{"the content of what is written", rules("deny", `id: a, decision: allow, tools: [Write], verify: content`), nil},
+		{"the content of what is read", rules("deny", `id: a, decision: allow, tools: [Read], verify: content`), []string{`4:45 rule "a": calls of its tools write no file whose content could be verified`}},
+		{"an ask with terms beside an ask", rules("deny", asks, hastily), nil},
+		{"an ask beside one with terms", rules("deny", hastily, asks), []string{shadow("5:5", "asks", "hastily", "asks about")}},
+		{"a verification under an ask", rules("deny", looks, asks, sends+", principals: [x]", `id: b, decision: allow, tools: ["save*"], limit: {calls: 1, per: 1m}`), nil},
+		{"nothing under an ask", rules("deny", asks, `id: b, decision: allow, tools: [save]`), []string{shadow("5:5", "b", "asks", "asks about")}},
 		{"shadowed by a deny rule for all", rules("deny", `id: a, decision: allow, tools: [Bash]`, `id: b, decision: deny, tools: ["B*", Bash]`), []string{shadow("4:5", "a", "b", "denies")}},
 		{"shadowed in part", rules("deny", `id: a, decision: allow, tools: [Bash, Read]`, `id: b, decision: deny, tools: [Bash]`), nil},
 		{"shadowed only sometimes", rules("deny", `id: a, decision: allow, tools: [Bash]`, `id: b, decision: deny, tools: [Bash], when: host == 'x'`), nil},
@@ -119,7 +147,7 @@ func shadow(place, rule, other, does string) string {
 }
 
 func TestCheckGivesTheErrorOfParse(t *testing.T) {
-	for _, tc := range v2Errors {
+	for _, tc := range slices.Concat(v2Errors, verifyErrors) {
 		_, _, err := policy.Check("p.json", []byte(tc.text), nil)
 		if err == nil || err.Error() != tc.want {
 			t.Errorf("got %v, want %s", err, tc.want)

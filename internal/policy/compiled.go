@@ -6,7 +6,7 @@ import (
 )
 
 // compiledFormat is raised whenever a file that was good could be read otherwise, or not at all, by a new release.
-const compiledFormat = 2
+const compiledFormat = 3
 
 // Compile checks the text of a policy file as Parse does and returns a form of it for a cache, from which ParseCompiled
 // makes the policy in less time. The form is bound to the text.

@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,16 +68,32 @@ func TestParseCompiledTrustsNoOtherText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, cache := range map[string][]byte{
-		"of another text": compiled, "cut off": compiled[:len(compiled)/2], "empty": nil, "of an older release": bytes.Replace(compiled, []byte(`"format":1`), []byte(`"format":0`), 1),
-		"no JSON": []byte("x"),
+	head, rest := []byte(nil), []byte(nil)
+	if own, err := policy.Compile("p", strict); err != nil {
+		t.Fatal(err)
+	} else {
+		head, _, _ = bytes.Cut(own, []byte(`"policy":`))
+		_, rest, _ = bytes.Cut(compiled, []byte(`"policy":`))
+	}
+	forged := slices.Concat(head, []byte(`"policy":`), rest)
+	older := regexp.MustCompile(`"format":\d+`).ReplaceAll(forged, []byte(`"format":1`))
+	for name, tc := range map[string]struct {
+		cache []byte
+		want  string
+	}{
+		"of another text":     {compiled, "deny by default"},
+		"cut off":             {compiled[:len(compiled)/2], "deny by default"},
+		"empty":               {nil, "deny by default"},
+		"of an older release": {older, "deny by default"},
+		"no JSON":             {[]byte("x"), "deny by default"},
+		"that says it is of this text, as only its writer could": {forged, "allow by lists"},
 	} {
-		p, err := policy.ParseCompiled("p", strict, cache)
+		p, err := policy.ParseCompiled("p", strict, tc.cache)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := outcome(p, shell("ls")); got != "deny by default" {
-			t.Errorf("%s: got %s", name, got)
+		if got := outcome(p, shell("ls")); got != tc.want {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
 		}
 	}
 	bad := []byte("version: 2\nrulez: []\n")

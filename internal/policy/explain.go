@@ -46,6 +46,11 @@ func (p *Policy) Explain(r Request) []Step {
 		rule := &v.rules[i]
 		step := Step{Rule: rule.name, Level: rule.level, Decision: rule.decision, Observe: rule.observe}
 		step.Matches, step.Note = c.explain(i, rule)
+		for _, verified := range rule.terms.Verify {
+			if step.Matches != MatchesNot && isToolCall(r.Method) {
+				step.Note += "; verified by " + verified.String()
+			}
+		}
 		steps = append(steps, step)
 	}
 	return steps

@@ -17,6 +17,7 @@ func operatorsCommands() []string {
 	return []string{
 		"sallyport trust *", "sallyport release *", "sallyport pin *", "sallyport install *", "sallyport uninstall *",
 		"sallyport session *", "sallyport token *", "sallyport claims resolve *", "sallyport approvals approve *", "sallyport approvals deny *",
+		"sallyport rehearse *", "sallyport run --abandon *",
 	}
 }
 
@@ -36,7 +37,7 @@ func onlyTells(cmd *effects.Command) bool {
 		return false
 	case words[last] == "--help", words[last] == "-h":
 		return true
-	case words[1] == "trust":
+	case words[1] == "trust", words[1] == "release":
 		return last == 2 && words[last] == "--list"
 	}
 	return (words[1] == "install" || words[1] == "uninstall") && words[last] == "--dry-run"

@@ -165,7 +165,7 @@ func holdToGuard(t *testing.T, p *policy.Policy) {
 		},
 		"operators-commands": {
 			"sallyport trust", "sallyport trust .", "./bin/sallyport release x", "sudo sallyport pin a", "bash -c 'sallyport install claude'", "sallyport uninstall codex",
-			"sallyport claims resolve x", "sallyport approvals approve 1", "sallyport approvals deny 1", "env A=1 sallyport trust", "true && /usr/local/bin/sallyport trust", "echo y | sallyport trust",
+			"sallyport claims resolve x", "sallyport approvals approve 1", "sallyport approvals deny 1", "sallyport rehearse plan.yaml", "sallyport run plan.yaml --abandon --reason x", "env A=1 sallyport trust", "true && /usr/local/bin/sallyport trust", "echo y | sallyport trust",
 			"sallyport install claude --dry-run=false", "sallyport install --policy --dry-run", "sallyport install -- claude --dry-run", "sallyport install claude --dry-run $X",
 			"sallyport install claude --dry-run && sallyport install claude", "sallyport trust --list x", "sallyport trust --remove --help", "sallyport trust --dry-run", "sallyport install $X --help",
 		},
@@ -178,7 +178,7 @@ func holdToGuard(t *testing.T, p *policy.Policy) {
 	}
 	for _, command := range []string{
 		"cat .sallyport/policy.yaml", "sallyport verify", "sallyport policy check x", "sallyport doctor", "echo sallyport trust", "rm -rf build", "ls ~/.local/state/sallyport", "git commit -m 'sallyport trust'",
-		`eval "$X"`, "sallyport claims", "rm -rf .ledgers", "touch .sallyport/notes.md", "sallyport approvals list",
+		`eval "$X"`, "sallyport claims", "rm -rf .ledgers", "touch .sallyport/notes.md", "sallyport approvals list", "sallyport release --list", "sallyport run plan.yaml", "sallyport run plan.yaml --resume",
 		"sallyport install claude --dry-run", "sallyport install claude --scope project --dry-run", "sallyport uninstall codex --dry-run", "sallyport install --help", "sallyport trust --list",
 		"sallyport session start -h",
 	} {

@@ -159,13 +159,14 @@ func (d document) methods(v canon.Value) ([]glob, error) {
 	return d.globs("methods", "method", v)
 }
 
-// methodFault says what is wrong with the methods of a rule that names tools, or "".
+// methodFault says what is wrong with the methods of a rule that names tools, or says how calls of them are verified, or "".
 func (r *rule) methodFault() (key, msg, hint string) {
-	if r.methods == nil || r.tools == nil {
-		return "", "", ""
-	}
 	for _, g := range r.methods {
-		if g.text != toolCall && !strings.HasPrefix(g.text, "hook/") {
+		switch {
+		case g.text == toolCall || strings.HasPrefix(g.text, "hook/"):
+		case r.terms.Verify != nil:
+			return "verify", fmt.Sprintf(`"verify" is for calls of tools, and the rule speaks of method %q`, g.text), "for calls of tools write a rule of its own"
+		case r.tools != nil:
 			return "tools", fmt.Sprintf(`"tools" is for calls of tools, and the rule speaks of method %q`, g.text),
 				`name what a method is asked for under "args": {"uri": {"matches": "file:.*"}} or {"name": {"equals": "review"}}; for calls of tools write a rule of its own`
 		}

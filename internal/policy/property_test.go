@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"sallyport/internal/canon"
 	"sallyport/internal/effects"
 	"sallyport/internal/policy"
@@ -131,8 +133,11 @@ func TestCombineIsOneRuleSet(t *testing.T) {
 // FuzzVersion2 holds Parse and Evaluate to their promises: an error has a place, what loads is the same policy by way of a
 // cache, decides every call with a reason, and keeps a deny rule more from making anything milder.
 func FuzzVersion2(f *testing.F) {
-	for _, tc := range v2Errors {
+	for _, tc := range slices.Concat(v2Errors, verifyErrors) {
 		f.Add([]byte(tc.text), "ls")
+	}
+	for _, text := range []string{rules("deny", looks, saves, sends, edits), rules("ask", looks, saves, asks, hastily), verified(`"content"`)} {
+		f.Add([]byte(text), "/work/app/a")
 	}
 	for _, tc := range decides {
 		f.Add([]byte(tc.policy), tc.command)
@@ -167,6 +172,13 @@ func FuzzVersion2(f *testing.F) {
 			}
 			if got, _ := stricter.Evaluate(req); got > d {
 				t.Errorf("%v becomes %v by deny rules", d, got)
+			}
+			terms := p.Terms(req)
+			if diff := cmp.Diff(told(terms), told(cached.Terms(req))); diff != "" {
+				t.Errorf("(-plain +compiled)\n%s", diff)
+			}
+			if (d == policy.Ask) != (terms.Expires > 0) || terms.ReadOnly && (terms.Key != "" || terms.Verify != nil) {
+				t.Errorf("%v on the terms %v", d, told(terms))
 			}
 			p.Explain(req)
 			p.Limits(req)

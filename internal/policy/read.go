@@ -66,7 +66,7 @@ func (d document) version2(root canon.Value) (*version2, error) {
 		}
 		v.rules = append(v.rules, placed{rule: r, name: r.id, level: Named, observe: r.observe || file.observe, lifts: true})
 	}
-	return v, nil
+	return v, d.observers(rules, v)
 }
 
 // fileKeys are the keys of a version 2 file.
@@ -260,6 +260,11 @@ func (d document) count(key string, v canon.Value) (int, error) {
 }
 
 func (d document) duration(key string, v canon.Value) (time.Duration, error) {
+	return d.durationUpTo(key, v, 366*24*time.Hour, "a year")
+}
+
+// durationUpTo reads a time from a second to the longest, which words say too.
+func (d document) durationUpTo(key string, v canon.Value, longest time.Duration, words string) (time.Duration, error) {
 	const hint = `write a number with its unit: "30s", "1m", "24h"`
 	text, ok := v.Text()
 	if !ok {
@@ -269,8 +274,8 @@ func (d document) duration(key string, v canon.Value) (time.Duration, error) {
 	if err != nil {
 		return 0, d.errorAt(v, fmt.Sprintf("%q is not a duration: %q", key, text), hint)
 	}
-	if length < time.Second || length > 366*24*time.Hour {
-		return 0, d.errorAt(v, fmt.Sprintf("%q is not between a second and a year: %q", key, text), hint)
+	if length < time.Second || length > longest {
+		return 0, d.errorAt(v, fmt.Sprintf("%q is not between a second and %s: %q", key, words, text), hint)
 	}
 	return length, nil
 }

@@ -14,7 +14,7 @@ import (
 func ruleKeys() []string {
 	return []string{
 		"id", "decision", "reason", "mode", "methods", "tools", "hosts", "principals", "tenants", "args", "when",
-		"runs", "reads", "writes", "connects", "spawns", "limit", "mutation", "read_only", "output", "skip_prompt",
+		"runs", "reads", "writes", "connects", "spawns", "limit", "mutation", "read_only", "verify", "approval", "output", "skip_prompt",
 	}
 }
 
@@ -46,6 +46,10 @@ func (d document) rule(v canon.Value, ids map[string]bool) (*rule, error) {
 			r.terms.ReadOnly, err = d.bool(key, member)
 		case "mutation":
 			err = d.mutation(member, &r.terms)
+		case "verify":
+			r.terms.Verify, err = d.verify(member)
+		case "approval":
+			err = d.approval(member, &r.terms)
 		case "output":
 			r.terms.Output, err = d.output(member)
 		default:
@@ -60,6 +64,9 @@ func (d document) rule(v canon.Value, ids map[string]bool) (*rule, error) {
 		return nil, d.errorAt(v, `the rule has no "id"`, example)
 	case !decided:
 		return nil, d.errorAt(v, fmt.Sprintf(`rule %q has no "decision"`, r.id), "write one of: deny, ask, allow")
+	}
+	for _, verified := range r.terms.Verify {
+		verified.Rule = r.id
 	}
 	return r, d.contradictions(v, r)
 }
@@ -108,20 +115,26 @@ func (d document) contradictions(v canon.Value, r *rule) error {
 		return d.errorAtKey(v.Get(key), fmt.Sprintf("rule %q: %s", r.id, msg), hint)
 	}
 	switch {
-	case r.decision == Allow && r.terms.Key != "" && r.terms.ReadOnly:
+	case r.decision != Deny && r.terms.Key != "" && r.terms.ReadOnly:
 		return refuse("read_only", `"mutation" and "read_only" contradict each other`, "keep one")
+	case r.decision != Deny && r.terms.Verify != nil && r.terms.ReadOnly:
+		return refuse("read_only", `"verify" and "read_only" contradict each other`, "keep one: what only reads leaves nothing to verify")
 	case r.decision != Allow && r.limit.Calls > 0:
 		return refuse("limit", `a limit is for rules that allow`, "remove it, or allow up to that limit with a rule of its own")
 	case r.decision != Allow && r.skipPrompt:
 		return refuse("skip_prompt", `"skip_prompt" is for rules that allow`, "remove it")
-	case r.decision == Deny && (r.terms.Key != "" || r.terms.ReadOnly):
-		key := "mutation"
-		if r.terms.ReadOnly {
-			key = "read_only"
+	case r.decision != Ask && v.Get("approval").Exists():
+		return refuse("approval", `"approval" is for rules that ask`, "remove it: nobody is asked")
+	case r.decision == Deny && v.Get("output").Exists():
+		return refuse("output", `"output" is for rules that allow or ask`, `remove it, or let it stand beside "rules", where it is for all results`)
+	}
+	for _, of := range []struct {
+		key  string
+		said bool
+	}{{"read_only", r.terms.ReadOnly}, {"mutation", r.terms.Key != ""}, {"verify", r.terms.Verify != nil}} {
+		if r.decision == Deny && of.said {
+			return refuse(of.key, fmt.Sprintf("%q is for rules that allow or ask", of.key), "remove it: what is denied is not run")
 		}
-		return refuse(key, fmt.Sprintf("%q is for rules that allow or ask", key), "remove it: what is denied is not run")
-	case r.decision != Allow && v.Get("output").Exists():
-		return refuse("output", `"output" is for rules that allow`, `remove it, or let it stand beside "rules", where it is for all results`)
 	}
 	if key, msg, hint := r.methodFault(); msg != "" {
 		return refuse(key, msg, hint)
@@ -165,11 +178,19 @@ func (d document) when(v canon.Value) (*condition, error) {
 		return w, nil
 	}
 	if _, err := w.get(); err != nil {
-		hint := "names here: principal.name, principal.tenant, tool, args, method, host, session, workspace, home, effects.runs, .reads, .writes, .connects, .spawns"
-		if e, ok := errors.AsType[*cond.Error](err); ok && !strings.Contains(e.Msg, "unknown") {
-			hint = "the language is that of expr-lang.org"
-		}
-		return nil, d.errorAt(v, fmt.Sprintf("the condition cannot be read: %v", err), hint)
+		return nil, d.conditionError(v, err,
+			"principal.name, principal.tenant, tool, args, method, host, session, workspace, home, effects.runs, .reads, .writes, .connects, .spawns")
 	}
 	return w, nil
+}
+
+// conditionError blames an expression, which may use the names given.
+func (d document) conditionError(v canon.Value, err error, names string) error {
+	hint := "names here: " + names
+	if e, ok := errors.AsType[*cond.Error](err); ok && e.Hint != "" {
+		hint = e.Hint
+	} else if ok && !strings.Contains(e.Msg, "unknown") {
+		hint = "the language is that of expr-lang.org"
+	}
+	return d.errorAt(v, fmt.Sprintf("the condition cannot be read: %v", err), hint)
 }

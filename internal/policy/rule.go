@@ -79,7 +79,10 @@ const (
 )
 
 // applies says whether the rule's arguments and its condition fit the call.
-func (r *rule) applies(c *call) answer {
+func (r *rule) applies(c *call) answer { return r.appliesTo(c, r.decision == Allow) }
+
+// appliesTo is applies for a rule that allows, or for any other.
+func (r *rule) appliesTo(c *call, allows bool) answer {
 	if r.broken != nil {
 		if _, ok := r.broken.check(c.req.Args); ok {
 			return no
@@ -88,7 +91,7 @@ func (r *rule) applies(c *call) answer {
 	}
 	worst := yes
 	for i := range r.args {
-		switch r.args[i].check(c, r.decision == Allow) {
+		switch r.args[i].check(c, allows) {
 		case no:
 			return no
 		case failed, perhaps:
@@ -98,7 +101,7 @@ func (r *rule) applies(c *call) answer {
 	if r.when == nil {
 		return worst
 	}
-	return min(worst, r.when.check(c, r.decision == Allow))
+	return min(worst, r.when.check(c, allows))
 }
 
 // spares reports whether a command is none of those that a built-in rule means.

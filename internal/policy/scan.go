@@ -16,6 +16,7 @@ type index struct {
 	observes bool  // something is not enforced
 	skips    bool  // some rule spares the host's prompt
 	terms    bool  // some rule says how calls are to be carried out
+	asks     bool  // a call may be asked about
 
 	// The patterns of the strict rules.
 	runs     []runEntry // by program; the first of them have none
@@ -62,11 +63,13 @@ func (v *version2) buildIndex() {
 			if r.lifts {
 				x.lenient = append(x.lenient, i)
 				x.skips = x.skips || r.skipPrompt
-				x.terms = x.terms || r.terms != (Terms{})
+				x.terms = x.terms || !r.terms.none()
 			}
 			continue
 		}
 		x.strict = append(x.strict, i)
+		x.terms = x.terms || !r.terms.none()
+		x.asks = x.asks || r.decision == Ask || r.keyed || r.when != nil // which may make an ask of a denial
 		x.add(r.rule, i)
 	}
 	for _, i := range x.strict {
@@ -76,6 +79,7 @@ func (v *version2) buildIndex() {
 	}
 	for _, f := range v.defaults {
 		x.observes = x.observes || f.observe
+		x.asks = x.asks || f.decision == Ask
 	}
 	for _, q := range v.requires {
 		x.observes = x.observes || q.observe

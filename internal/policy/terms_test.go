@@ -53,7 +53,7 @@ func TestTerms(t *testing.T) {
 			}
 		})
 	}
-	if got := (*policy.Policy)(nil).Terms(call(t, "x", `{}`)); got != (policy.Terms{}) {
+	if got := (*policy.Policy)(nil).Terms(call(t, "x", `{}`)); !cmp.Equal(got, policy.Terms{}) {
 		t.Errorf("no policy: got %+v", got)
 	}
 }

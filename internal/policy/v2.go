@@ -73,7 +73,7 @@ func (v *version2) evaluate(req Request) (Decision, Why) {
 // or if none that could has what the policy requires.
 func (v *version2) visible(who *Who, tool string) bool {
 	required := v.required(false)
-	lifted := v.fallback(false) != Deny && required.nothing()
+	lifted, have := v.fallback(false) != Deny, Terms{}
 	for i := range v.rules {
 		r := &v.rules[i]
 		if r.observe || !matchesAny(r.tools, tool) || !r.speaksOfMethod(toolCall) || !r.mayBeBy(who) {
@@ -82,9 +82,13 @@ func (v *version2) visible(who *Who, tool string) bool {
 		if r.deniesAll(who, toolCall) {
 			return false
 		}
-		lifted = lifted || r.lifts && r.decision != Deny && required.metBy(r.terms)
+		if r.lifts && r.decision != Deny {
+			if lifted = true; !required.nothing() {
+				have.gather(r.terms)
+			}
+		}
 	}
-	return lifted
+	return lifted && (required.nothing() || required.metBy(have))
 }
 
 // limits returns the limits of the rules that allow a call, or a part of it.
@@ -173,21 +177,23 @@ func (c *call) judge(observed bool) (Decision, Why) {
 		return Deny, c.whyStrict(strict)
 	}
 	base := c.coverage(observed)
+	if base.decision == Deny {
+		return Deny, c.whyDefault(base)
+	}
+	asked := base.decision == Ask || strict.rule != nil
+	why, missing := c.unmet(observed, asked)
 	switch {
-	case strict.rule != nil && base.decision >= Ask:
+	case missing:
+		return Deny, why
+	case strict.rule != nil:
 		return Ask, c.whyStrict(strict)
-	case base.rule != nil && base.decision == Allow:
-		if why, missing := c.unmet(observed); missing {
-			return Deny, why
-		}
+	case base.rule != nil && !asked:
 		return Allow, Why{Rule: base.rule.name, Reason: allowed.Reason, SkipPrompt: c.skipsPrompt(observed)}
 	case base.rule != nil:
 		return Ask, c.whyStrict(base)
+	default:
+		return base.decision, c.whyDefault(base)
 	}
-	if why, missing := c.unmet(observed); missing && base.decision == Allow {
-		return Deny, why
-	}
-	return base.decision, c.whyDefault(base)
 }
 
 // strictest returns what the rules that deny and ask make of the call.

@@ -18,7 +18,7 @@ func demand(of string) string { return v2(`{"id":"r","decision":"deny","args":{"
 
 const toolsOfMethods = `name what a method is asked for under "args": {"uri": {"matches": "file:.*"}} or {"name": {"equals": "review"}}; for calls of tools write a rule of its own`
 
-const ruleKeysKnown = `known here: id, decision, reason, mode, methods, tools, hosts, principals, tenants, args, when, runs, reads, writes, connects, spawns, limit, mutation, read_only, output, skip_prompt`
+const ruleKeysKnown = `known here: id, decision, reason, mode, methods, tools, hosts, principals, tenants, args, when, runs, reads, writes, connects, spawns, limit, mutation, read_only, verify, approval, output, skip_prompt`
 
 var v2Errors = []struct{ name, text, want, hint string }{
 	// The file.
@@ -55,6 +55,7 @@ var v2Errors = []struct{ name, text, want, hint string }{
 	{"no id", v2(`{"decision":"deny"}`), `p.json:1:24: the rule has no "id"`, `a rule is {"id": "no-curl", "decision": "deny", "runs": ["curl *"]}`},
 	{"no decision", v2(`{"id":"r"}`), `p.json:1:24: rule "r" has no "decision"`, `write one of: deny, ask, allow`},
 	{"unknown rule key", v2(`{"id":"r","decision":"deny","run":["x"]}`), `p.json:1:52: unknown rule key "run"`, `did you mean "runs"?`},
+	{"rule key far from all", v2(`{"id":"r","decision":"deny","colour":1}`), `p.json:1:52: unknown rule key "colour"`, ruleKeysKnown},
 	{"rule key in capitals", v2(`{"id":"r","Decision":"deny"}`), `p.json:1:34: unknown rule key "Decision"`, `did you mean "decision"?`},
 	{"decision", v2(`{"id":"r","decision":"block"}`), `p.json:1:45: "decision" is not one of deny, ask, allow`, `write one of: deny, ask, allow`},
 	{"id twice", `{"version":2,"rules":[{"id":"r","decision":"deny"},{"id":"r","decision":"ask"}]}`, `p.json:1:58: duplicate id "r"`, `each rule has an id of its own; rename one`},
@@ -98,8 +99,7 @@ var v2Errors = []struct{ name, text, want, hint string }{
 	{"mutation by a pointer", v2(`{"id":"r","decision":"allow","mutation":{"key":"/a/b"}}`), `p.json:1:71: the key "/a/b" is a JSON pointer`, `name a top-level argument`},
 	{"mutation by another member of _meta", v2(`{"id":"r","decision":"allow","mutation":{"key":"sallyport/id"}}`), `p.json:1:71: unknown member of _meta "sallyport/id"`, `did you mean "sallyport/request_id"?`},
 	{"mutation key", v2(`{"id":"r","decision":"allow","mutation":{"keys":"a"}}`), `p.json:1:65: unknown mutation key "keys"`, `did you mean "key"?`},
-	{"verification, which is of a later release", v2(`{"id":"r","decision":"allow","verify":{"tool":"x"}}`), `p.json:1:53: unknown rule key "verify"`, ruleKeysKnown},
-	{"output of a deny", v2(`{"id":"r","decision":"deny","output":{"control":"mark"}}`), `p.json:1:52: rule "r": "output" is for rules that allow`, `remove it, or let it stand beside "rules", where it is for all results`},
+	{"output of a deny", v2(`{"id":"r","decision":"deny","output":{"control":"mark"}}`), `p.json:1:52: rule "r": "output" is for rules that allow or ask`, `remove it, or let it stand beside "rules", where it is for all results`},
 	{"limit by what is not known", v2(`{"id":"r","decision":"allow","limit":{"calls":5,"per":"1m","by":["user"]}}`), `p.json:1:89: calls cannot be counted by "user"`, `known here: principal, tenant, tool`},
 	{"limit by what is misspelt", v2(`{"id":"r","decision":"allow","limit":{"calls":5,"per":"1m","by":["principle"]}}`), `p.json:1:89: calls cannot be counted by "principle"`, `did you mean "principal"?`},
 
@@ -111,8 +111,7 @@ var v2Errors = []struct{ name, text, want, hint string }{
 
 	// Conditions.
 	{"empty condition", v2(`{"id":"r","decision":"deny","when":""}`), `p.json:1:59: "when" is empty`, `remove it, or write something`},
-	{"unknown name", v2(`{"id":"r","decision":"deny","when":"principal.tenent == 'x'"}`), `p.json:1:59: the condition cannot be read: column 11: unknown field tenent`,
-		`names here: principal.name, principal.tenant, tool, args, method, host, session, workspace, home, effects.runs, .reads, .writes, .connects, .spawns`},
+	{"unknown name", v2(`{"id":"r","decision":"deny","when":"principal.tenent == 'x'"}`), `p.json:1:59: the condition cannot be read: column 11: unknown field tenent`, `did you mean "tenant"?`},
 	{"no truth value", v2(`{"id":"r","decision":"deny","when":"len(tool)"}`), `p.json:1:59: the condition cannot be read: column 1: expected bool, but got int`, `the language is that of expr-lang.org`},
 	{"a clock", v2(`{"id":"r","decision":"deny","when":"now().Year() == 2000"}`), `p.json:1:59: the condition cannot be read: column 1: unknown name now`,
 		`names here: principal.name, principal.tenant, tool, args, method, host, session, workspace, home, effects.runs, .reads, .writes, .connects, .spawns`},
@@ -200,6 +199,23 @@ rules:
     output: {max_bytes: 64KiB, control: remove}
     skip_prompt: true
     reason: fine
+  - id: saving
+    decision: allow
+    tools: [fs__write_file]
+    mutation: {key: sallyport/request_id}
+    verify:
+      observe: {tool: fs__look, arguments: {path: "${args.path}"}}
+      expect: 'observation.content == args.content'
+      retry observe for: 10s
+  - id: looking
+    decision: allow
+    tools: [fs__look]
+    read_only: true
+  - id: asking
+    decision: ask
+    tools: [Write]
+    approval: {expires: 1h}
+    verify: content
   - id: reading
     decision: allow
     reads: ["**"]
