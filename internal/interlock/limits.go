@@ -1,7 +1,10 @@
-// Package interlock keeps what holds calls back across processes. So far these are limits: how often a rule allows calls.
+// Package interlock keeps what holds calls back across processes: limits, stop latches and approvals, each in a small file of
+// its own. It fails closed: what cannot be read lets nothing pass.
 //
-// [Limits.Take] takes a token of each limit, or of none. What is counted is in one small file for each limit, under a
-// lock, so that processes that run at once share it. It fails closed: what cannot be read allows nothing.
+// [Limits.Take] takes a token of each limit, or of none. [Stops.Check] says whether the mutations of a scope are stopped, and
+// [Stops.Enter] gives the lane in which they are verified one at a time; what a process that dies leaves there is found by
+// whoever comes next. [Approvals.Put] and [Approvals.Find] keep what a person was asked and said. When to stop, and whom to
+// ask, is the gate's business.
 package interlock
 
 import (

@@ -1,0 +1,367 @@
+package interlock
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"sallyport/internal/durable"
+)
+
+// Scope is what a stop holds back: the mutations of one principal at one server. Server is "" for our own tools, and
+// "hook/HOST/SESSION" for the session of a hook's host. Both are UTF-8 of at most 4 KiB, whatever they say.
+type Scope struct{ Principal, Server string }
+
+// Stop is why a scope is stopped, until an operator releases it.
+type Stop struct {
+	Scope
+	Tool    string // whose effect was not what it should be
+	Rule    string // that asked for the verification
+	Reason  string // in words, without arguments
+	Attempt string // of the call; "" where it had none
+	Time    int64  // nanoseconds since the epoch
+
+	// Slot is the name of a latch that cannot be read, which holds the scope back all the same; "" of one that can. Of such a
+	// one only Reason is given, and Scope where it can be told.
+	Slot string
+}
+
+// Standing is how a scope stands.
+type Standing int
+
+const (
+	Unknown Standing = iota // it cannot be told: nothing may be done
+	Stopped                 // an operator must look first
+	Left                    // a process died between an effect and its verification: look at that first
+	Busy                    // a living process is at a verified mutation
+	Clear                   // nothing is held back
+)
+
+// String returns the standing in a word.
+func (s Standing) String() string {
+	switch s {
+	case Stopped:
+		return "stopped"
+	case Left:
+		return "left"
+	case Busy:
+		return "busy"
+	case Clear:
+		return "clear"
+	}
+	return "unknown"
+}
+
+// Stops are the stop latches kept in one folder. They are safe for concurrent use, by several processes too.
+type Stops struct {
+	fsys    durable.FS
+	dir     string
+	isClear func(path string) (bool, error) // whether a slot is absent or as short as a clear one; an error where it is no slot
+	queues  queues
+
+	mu     sync.RWMutex        // guards the fields below
+	places map[Scope]place     // of scopes that were asked for
+	named  map[string]struct{} // files whose name is known to be durable
+
+	dirSeen atomic.Bool // the folder was there, and ours
+}
+
+// place is where the slot of a scope is.
+type place struct {
+	sum  slotSum
+	path string
+}
+
+// mostKnown bounds what is remembered of scopes. Forgetting costs a hash, or a sync.
+const mostKnown = 4096
+
+// OpenStops returns the latches kept in a folder, which is made when the first is needed.
+func OpenStops(fsys durable.FS, dir string) *Stops {
+	s := &Stops{fsys: fsys, dir: dir, places: map[Scope]place{}, named: map[string]struct{}{}}
+	s.isClear = s.clearFile
+	if fsys == durable.OS {
+		s.isClear = clearOS
+	}
+	return s
+}
+
+// Close closes what Enter keeps open. It must be the last call, after every lane was left.
+func (s *Stops) Close() error { return s.queues.close() }
+
+// locate returns where the slot of a scope is. The name of its file is a hash: nothing that a caller says is a path.
+func (s *Stops) locate(scope Scope) (place, error) {
+	s.mu.RLock()
+	at, known := s.places[scope]
+	s.mu.RUnlock()
+	if known {
+		return at, nil
+	}
+	if err := scope.check(); err != nil {
+		return place{}, err
+	}
+	at = s.placeOf(scope.sum())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.places) >= mostKnown {
+		clear(s.places)
+	}
+	s.places[scope] = at
+	return at, nil
+}
+
+func (s *Stops) placeOf(sum slotSum) place { return place{sum, filepath.Join(s.dir, sum.name())} }
+
+// keepName makes the name of a file durable, once: whoever made it may have died before it did.
+func (s *Stops) keepName(path string) error {
+	s.mu.RLock()
+	_, kept := s.named[path]
+	s.mu.RUnlock()
+	if kept {
+		return nil
+	}
+	if err := s.fsys.SyncDir(s.dir); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.named) >= mostKnown {
+		clear(s.named)
+	}
+	s.named[path] = struct{}{}
+	return nil
+}
+
+// forget says that a file was made anew.
+func (s *Stops) forget(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.named, path)
+}
+
+// Check says how a scope stands; the stop is given where there is one, and an error says why it is Unknown. Of a scope that is
+// clear it costs one look at a file's status, and no sync.
+func (s *Stops) Check(scope Scope) (Standing, *Stop, error) {
+	at, err := s.locate(scope)
+	if err != nil {
+		return Unknown, nil, fmt.Errorf("looking for a stop: %w", err)
+	}
+	isClear, err := s.clear(at)
+	if err != nil {
+		return Unknown, nil, fmt.Errorf("looking for a stop: %w", err)
+	}
+	if isClear {
+		return Clear, nil, nil
+	}
+	standing, found, err := s.look(at)
+	if err != nil {
+		return Unknown, nil, fmt.Errorf("looking for a stop: %s: %w", at.path, err)
+	}
+	if standing == Stopped {
+		return Stopped, &found.stop, nil
+	}
+	return standing, nil, nil
+}
+
+// clear reports whether a slot holds nothing. The folder is looked at once: there is none before the first slot.
+func (s *Stops) clear(at place) (bool, error) {
+	if !s.dirSeen.Load() {
+		if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
+			return true, nil
+		} else if err != nil {
+			return false, err
+		}
+		s.dirSeen.Store(true)
+	}
+	return s.isClear(at.path)
+}
+
+// clearOS looks at the slot under its name, at each call: an open file would not show that the slot was replaced.
+func clearOS(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, err
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%s: %w", path, errNoFile)
+	}
+	return info.Size() <= clearSize, nil
+}
+
+var errNoFile = errors.New("is not a regular file")
+
+// clearFile is clearOS for file systems of tests.
+func (s *Stops) clearFile(path string) (bool, error) {
+	f, err := s.fsys.OpenRead(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	return size <= clearSize, err
+}
+
+// tornPatience is how long a look at a slot waits for whoever is writing to it.
+const tornPatience = 200 * time.Millisecond
+
+// look reads a slot without its lane. What is pending while nobody has the slot's lock was left by the dead; what cannot be
+// read while somebody has it is being written. An error comes with whatever could be read.
+func (s *Stops) look(at place) (Standing, frame, error) {
+	f, err := s.fsys.OpenRead(at.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Clear, frame{}, nil
+	}
+	if err != nil {
+		return Unknown, frame{}, err
+	}
+	defer f.Close() // which lets go of the lock
+	for began := time.Now(); ; time.Sleep(100 * time.Microsecond) {
+		found, err := readSlot(f, at.sum)
+		standing := found.seen()
+		if err == nil && standing != Busy {
+			return standing, found, nil
+		}
+		free, lockErr := f.TryLockShared() // beside others who look
+		if lockErr != nil {
+			return Unknown, found, lockErr
+		}
+		if free {
+			return s.unheld(f, at)
+		}
+		if err == nil {
+			return Busy, found, nil
+		}
+		if time.Since(began) > tornPatience {
+			return Unknown, found, err
+		}
+	}
+}
+
+// seen is how a scope stands by a frame alone, if whoever wrote it lives.
+func (f frame) seen() Standing {
+	switch f.kind {
+	case stopped:
+		return Stopped
+	case pending, apart:
+		return Busy
+	}
+	return Clear
+}
+
+// unheld reads the slot again while nobody can be at a mutation.
+func (s *Stops) unheld(f durable.File, at place) (Standing, frame, error) {
+	found, err := readSlot(f, at.sum)
+	if err == nil && found.kind == apart {
+		_, err = readApart(s.fsys, at.path+apartSuffix, found.apart)
+	}
+	if err != nil {
+		return Unknown, found, err
+	}
+	if standing := found.seen(); standing != Busy {
+		return standing, found, nil
+	}
+	return Left, found, nil
+}
+
+// List returns the stops that hold, the oldest first, and with them, as stops with a Slot, the latches that cannot be read.
+func (s *Stops) List() ([]Stop, error) {
+	if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("listing stops: %w", err)
+	}
+	names, err := s.fsys.Names(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing stops: %w", err)
+	}
+	var stops []Stop
+	for _, name := range names {
+		sum, ok := sumNamed(name)
+		if !ok {
+			continue
+		}
+		standing, found, err := s.look(s.placeOf(sum))
+		switch {
+		case err != nil:
+			stops = append(stops, Stop{Scope: found.scope, Slot: name, Reason: fmt.Sprintf("the latch %s cannot be read: %v", name, err)})
+		case standing == Stopped:
+			stops = append(stops, found.stop)
+		}
+	}
+	slices.SortStableFunc(stops, func(a, b Stop) int { return cmp.Compare(a.Time, b.Time) })
+	return stops, nil
+}
+
+// Latch stops a scope for one who has no lane. A scope that is stopped already keeps its stop.
+func (s *Stops) Latch(ctx context.Context, stop Stop) error {
+	lane, err := s.Enter(ctx, stop.Scope)
+	if err != nil {
+		return err
+	}
+	defer lane.Leave()
+	if standing, _, _ := lane.Found(); standing == Stopped {
+		return nil
+	}
+	return lane.Stop(stop)
+}
+
+// Release clears a stop, durably, if it still is that very one (by Time and Attempt, or by a Slot that still cannot be read);
+// else the error is ErrNoStop.
+func (s *Stops) Release(ctx context.Context, stop Stop) error {
+	at, err := s.locate(stop.Scope)
+	if stop.Slot != "" {
+		sum, ok := sumNamed(stop.Slot)
+		if !ok {
+			return fmt.Errorf("releasing %q: %w", stop.Slot, ErrNoStop)
+		}
+		at, err = s.placeOf(sum), nil
+	}
+	if err != nil {
+		return fmt.Errorf("releasing a stop: %w", err)
+	}
+	lane, err := s.enter(ctx, at, stop.Scope)
+	if err != nil {
+		return err
+	}
+	defer lane.Leave()
+	is := lane.standing == Stopped && lane.found.stop.Time == stop.Time && lane.found.stop.Attempt == stop.Attempt
+	if stop.Slot != "" {
+		is = lane.standing == Unknown
+	}
+	if !is {
+		return ErrNoStop
+	}
+	if err := lane.release(); err != nil {
+		return fmt.Errorf("releasing a stop: %w", err)
+	}
+	return nil
+}
+
+// release empties the slot, durably.
+func (l *Lane) release() error {
+	if l.file == nil { // it is there, and no file that can be opened
+		if err := l.stops.fsys.Remove(l.path); err != nil {
+			return err
+		}
+		return l.stops.fsys.SyncDir(l.stops.dir)
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+// ErrNoStop says that a scope is not stopped, or by another stop than was looked at.
+var ErrNoStop = errors.New("the scope is not stopped, or not any more")

@@ -1,0 +1,351 @@
+package interlock
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sallyport/internal/durable"
+)
+
+var (
+	tea    = Scope{"alice", "tea"}
+	spilt  = Stop{Scope: tea, Tool: "pour", Rule: "verify-pour", Reason: "the cup is empty", Attempt: "0123456789abcdef", Time: 1_800_000_000_000_000_000}
+	toPour = []byte(`{"cup":1}`)
+)
+
+func openStops(t *testing.T, dir string) *Stops {
+	t.Helper()
+	s := OpenStops(durable.OS, dir)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func enter(t *testing.T, s *Stops, scope Scope) *Lane {
+	t.Helper()
+	l, err := s.Enter(t.Context(), scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Leave)
+	return l
+}
+
+func wantStanding(t *testing.T, s *Stops, scope Scope, want Standing) *Stop {
+	t.Helper()
+	got, stop, err := s.Check(scope)
+	if got != want || (err != nil) != (want == Unknown) || (stop != nil) != (want == Stopped) {
+		t.Errorf("%+v stands %v, %v, %v, want %v", scope, got, stop, err, want)
+	}
+	return stop
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLaneOfOneMutation follows a scope through a mutation that is verified and one that is not, as another process sees it.
+func TestLaneOfOneMutation(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "stops")
+	ours, theirs := openStops(t, dir), openStops(t, dir)
+	other := Scope{"alice", ""}
+	wantStanding(t, theirs, tea, Clear)
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a look made the folder: %v", err)
+	}
+	l := enter(t, ours, tea)
+	if standing, stop, left := l.Found(); standing != Clear || stop != nil || left != nil {
+		t.Errorf("found %v, %v, %q", standing, stop, left)
+	}
+	wantStanding(t, theirs, tea, Clear)
+	must(t, l.Begin(toPour))
+	for _, s := range []*Stops{ours, theirs} {
+		wantStanding(t, s, tea, Busy)
+		wantStanding(t, s, other, Clear)
+	}
+	must(t, l.Clear())
+	wantStanding(t, theirs, tea, Clear)
+	must(t, l.Begin(toPour))
+	wantStanding(t, theirs, tea, Busy)
+	must(t, l.Stop(spilt))
+	l.Leave()
+	l.Leave() // twice does no harm
+	for _, s := range []*Stops{ours, theirs} {
+		if diff := cmp.Diff(&spilt, wantStanding(t, s, tea, Stopped)); diff != "" {
+			t.Error(diff)
+		}
+		wantStanding(t, s, other, Clear)
+	}
+	l = enter(t, theirs, tea)
+	if standing, stop, _ := l.Found(); standing != Stopped || stop == nil || *stop != spilt {
+		t.Errorf("found %v, %v", standing, stop)
+	}
+	if l.Begin(toPour) == nil || l.Clear() == nil {
+		t.Error("a stopped scope was begun in, or cleared")
+	}
+}
+
+// TestLeftLane hands what was begun to whoever comes next, who may clear it or stop for it.
+func TestLeftLane(t *testing.T) {
+	dir := t.TempDir()
+	ours, theirs := openStops(t, dir), openStops(t, dir)
+	for _, end := range []Standing{Clear, Stopped} {
+		l := enter(t, ours, tea)
+		must(t, l.Begin(toPour))
+		l.Leave()
+		wantStanding(t, theirs, tea, Left)
+		l = enter(t, theirs, tea)
+		wantStanding(t, ours, tea, Left) // until it was looked at, whoever is about to
+		standing, stop, left := l.Found()
+		if standing != Left || stop != nil || string(left) != string(toPour) {
+			t.Errorf("found %v, %v, %q", standing, stop, left)
+		}
+		if l.Begin(toPour) == nil {
+			t.Error("what was left was written over")
+		}
+		if end == Stopped {
+			must(t, l.Stop(spilt))
+		} else {
+			must(t, l.Clear())
+		}
+		l.Leave()
+		wantStanding(t, ours, tea, end)
+	}
+}
+
+// TestRelease clears the stop that was looked at, and no other.
+func TestRelease(t *testing.T) {
+	dir := t.TempDir()
+	s := openStops(t, dir)
+	other := spilt
+	other.Scope.Server, other.Time = "coffee", spilt.Time-1
+	if list, err := s.List(); len(list) != 0 || err != nil {
+		t.Error(list, err)
+	}
+	must(t, s.Latch(t.Context(), spilt))
+	must(t, s.Latch(t.Context(), other))
+	later := spilt
+	later.Reason, later.Time = "again", spilt.Time+1
+	must(t, s.Latch(t.Context(), later)) // the first one is what an operator has to look at
+	list, err := s.List()
+	if diff := cmp.Diff([]Stop{other, spilt}, list); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	for _, wrong := range []Stop{later, {Scope: tea}, {Scope: Scope{"bob", "tea"}, Time: spilt.Time, Attempt: spilt.Attempt}, {Slot: tea.sum().name()}, {Slot: "../stops"}} {
+		if err := s.Release(t.Context(), wrong); !errors.Is(err, ErrNoStop) {
+			t.Errorf("releasing %+v: %v, want ErrNoStop", wrong, err)
+		}
+	}
+	wantStanding(t, s, tea, Stopped)
+	must(t, s.Release(t.Context(), spilt))
+	wantStanding(t, s, tea, Clear)
+	wantStanding(t, s, other.Scope, Stopped)
+	if err := s.Release(t.Context(), spilt); !errors.Is(err, ErrNoStop) {
+		t.Errorf("released twice: %v", err)
+	}
+	l := enter(t, s, tea)
+	must(t, l.Begin(toPour))
+	must(t, l.Clear())
+}
+
+// TestBeginKeepsUpToAMebibyte hands over whatever may be begun with, and takes not a byte more.
+func TestBeginKeepsUpToAMebibyte(t *testing.T) {
+	s := openStops(t, t.TempDir())
+	l := enter(t, s, tea)
+	if l.Begin(make([]byte, mostLeft+1)) == nil {
+		t.Error("too much was taken")
+	}
+	wantStanding(t, s, tea, Clear)
+	for _, size := range []int{mostLeft, 0, mostInline, mostInline + 1, 1, 100 << 10, mostLeft} {
+		want := strings.Repeat("x", size)
+		must(t, l.Begin([]byte(want)))
+		l.Leave()
+		l = enter(t, s, tea)
+		if standing, _, left := l.Found(); standing != Left || string(left) != want {
+			t.Errorf("%d bytes were left, %v, want %d", len(left), standing, size)
+		}
+		must(t, l.Clear())
+	}
+}
+
+// TestEnterIsFair gives the lane to those of a process in the order in which they came, and skips who does not wait any more.
+func TestEnterIsFair(t *testing.T) {
+	s := openStops(t, t.TempDir())
+	first := enter(t, s, tea)
+	order := make(chan int, 6)
+	var all sync.WaitGroup
+	come := func(ctx context.Context, i int) {
+		before := s.queued()
+		all.Go(func() {
+			l, err := s.Enter(ctx, tea)
+			if err != nil {
+				order <- -i
+				return
+			}
+			order <- i
+			l.Leave()
+		})
+		for s.queued() == before {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	come(t.Context(), 1)
+	impatient, cancel := context.WithCancel(t.Context())
+	come(impatient, 2)
+	come(t.Context(), 3)
+	cancel()
+	if got := <-order; got != -2 {
+		t.Errorf("%d was first, want the one who went away", got)
+	}
+	come(t.Context(), 4)
+	first.Leave()
+	all.Wait()
+	for _, want := range []int{1, 3, 4} {
+		if got := <-order; got != want {
+			t.Errorf("%d had the lane, want %d", got, want)
+		}
+	}
+	if n := s.queued(); n != -1 {
+		t.Errorf("there is still a queue, of %d", n)
+	}
+}
+
+// queued is how many wait in this process for the lane of tea; -1 where nobody has it.
+func (s *Stops) queued() int {
+	s.queues.mu.Lock()
+	defer s.queues.mu.Unlock()
+	waiting, taken := s.queues.waiting[tea.sum()]
+	if !taken {
+		return -1
+	}
+	return len(waiting)
+}
+
+// TestEnterEndsWithItsContext waits for nobody who has the lane for longer than ctx.
+func TestEnterEndsWithItsContext(t *testing.T) {
+	dir := t.TempDir()
+	ours, theirs := openStops(t, dir), openStops(t, dir)
+	l := enter(t, ours, tea)
+	for name, s := range map[string]*Stops{"of this process": ours, "of another": theirs} {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		began := time.Now()
+		if _, err := s.Enter(ctx, tea); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: it took %v", name, took)
+		}
+		cancel()
+		if _, err := s.Enter(ctx, Scope{"alice", "free"}); err == nil {
+			t.Errorf("%s: a lane was taken for nobody", name)
+		}
+	}
+	l.Leave()
+	enter(t, theirs, tea).Leave()
+	enter(t, ours, tea).Leave()
+}
+
+// TestLaneIsOnes has many, of one process and of several, at one scope: never two at once, and everyone comes to it.
+func TestLaneIsOnes(t *testing.T) {
+	dir := t.TempDir()
+	var inside, entered atomic.Int32
+	var all sync.WaitGroup
+	for range 3 {
+		s := openStops(t, dir) // as processes have
+		for range 4 {
+			all.Go(func() {
+				for range 10 {
+					l, err := s.Enter(t.Context(), tea)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if inside.Add(1) != 1 {
+						t.Error("two have the lane")
+					}
+					entered.Add(1)
+					if err := l.Begin(toPour); err != nil {
+						t.Error(err)
+					}
+					if standing, _, err := s.Check(tea); standing != Busy {
+						t.Errorf("while somebody is at it the scope stands %v, %v", standing, err)
+					}
+					if err := l.Clear(); err != nil {
+						t.Error(err)
+					}
+					inside.Add(-1)
+					l.Leave()
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n := entered.Load(); n != 120 {
+		t.Errorf("%d entered, want 120", n)
+	}
+}
+
+// TestCheckWhileOthersWrite looks at a scope without a pause while it is begun in, cleared, stopped and released: a look
+// sees one of these, never something that cannot be read, and never Left.
+func TestCheckWhileOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	ours, theirs := openStops(t, dir), openStops(t, dir)
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	seen := [Clear + 1]atomic.Int64{}
+	for range 2 {
+		all.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				standing, _, err := theirs.Check(tea)
+				if err != nil || standing == Left {
+					t.Errorf("%v, %v", standing, err)
+					return
+				}
+				seen[standing].Add(1)
+			}
+		})
+	}
+	large := []byte(strings.Repeat("x", 100<<10))
+	for i := range 100 {
+		l := enter(t, ours, tea)
+		must(t, l.Begin(large[:len(large)/(i%7+1)]))
+		time.Sleep(100 * time.Microsecond)
+		if i%3 == 0 {
+			stop := spilt
+			stop.Time = int64(i + 1)
+			must(t, l.Stop(stop))
+			l.Leave()
+			must(t, ours.Release(t.Context(), stop))
+			continue
+		}
+		must(t, l.Clear())
+		l.Leave()
+	}
+	close(done)
+	all.Wait()
+	for _, standing := range []Standing{Busy, Clear} {
+		if seen[standing].Load() == 0 {
+			t.Errorf("nobody saw it %v", standing)
+		}
+	}
+}
