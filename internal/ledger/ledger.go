@@ -54,6 +54,25 @@ func (l *Ledger) Append(r *Record) error {
 	return l.append(r.encode())
 }
 
+// AppendAll adds records next to each other, in one write, and returns when they are durable. After a crash in between the
+// first of them may be there without the others, each of them whole.
+func (l *Ledger) AppendAll(records ...*Record) error {
+	if err := l.refuses(); err != nil || len(records) == 0 {
+		return err
+	}
+	entries := make([]entry, len(records))
+	for i, r := range records {
+		entries[i] = r.encode()
+	}
+	_, err := l.log.Append(func(dst []byte, prev *hash) []byte {
+		for _, e := range entries {
+			dst, *prev = e.appendTo(dst, *prev, l.now().UnixNano())
+		}
+		return dst
+	})
+	return err
+}
+
 // AppendRecovered adds the record of a body that was kept from before a crash, marked as recovered.
 func (l *Ledger) AppendRecovered(body []byte) error {
 	e, err := recoveredEntry(body)
@@ -98,6 +117,21 @@ func (l *Ledger) noteTorn(torn durable.Torn) durable.Line[hash] {
 // tampered with, an earlier sync failed. It writes nothing, unless there is a torn tail to mend.
 func (l *Ledger) Ready() error { return l.view(nil) }
 
+// View calls view with the records as they are now: whole and durable up to end, where a line ends. It keeps nobody from
+// appending, and nobody takes away what it shows; r is good until the ledger is closed.
+func (l *Ledger) View(view func(r io.ReaderAt, end int64) error) error {
+	var file io.ReaderAt
+	var whole int64
+	err := l.view(func(r io.ReaderAt, end int64) error {
+		file, whole = r, end
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return view(file, whole)
+}
+
 func (l *Ledger) view(view func(r io.ReaderAt, end int64) error) error {
 	if err := l.refuses(); err != nil {
 		return err
@@ -132,21 +166,46 @@ func wanted(key, value string) []byte {
 
 func (l *Ledger) holds(from int64, members ...[]byte) (bool, error) {
 	found := false
-	err := l.view(func(r io.ReaderAt, end int64) error {
+	err := l.each(from, func([]byte) error {
+		found = true
+		return errStop
+	}, members...)
+	return found, err
+}
+
+// each calls line for the records from an offset on that have certain members.
+func (l *Ledger) each(from int64, line func([]byte) error, members ...[]byte) error {
+	return l.View(func(r io.ReaderAt, end int64) error {
 		if from > end {
 			return fmt.Errorf("the ledger ends at byte %d, but it was at %d before: records were lost", end, from)
 		}
-		return eachLine(io.NewSectionReader(r, from, end-from), func(line []byte) error {
+		return eachLine(io.NewSectionReader(r, from, end-from), func(text []byte) error {
 			for _, member := range members {
-				if !bytes.Contains(line, member) {
+				if !bytes.Contains(text, member) {
 					return nil
 				}
 			}
-			found = true
-			return errStop
+			return line(text)
 		})
 	})
-	return found, err
+}
+
+// VerdictOn returns the last verdict, CONTINUE, STOP or ROLLBACK, that the records from an offset on, which End gave earlier,
+// have of an attempt; "" if they have none. It is an error for the ledger to be shorter than that.
+func (l *Ledger) VerdictOn(attempt string, from int64) (string, error) {
+	verdict := ""
+	err := l.each(from, func(line []byte) error {
+		v, err := canon.Parse(line)
+		if err != nil {
+			return fmt.Errorf("reading a record: %w", err)
+		}
+		of, _ := v.Get("attempt").Text()
+		if said, _ := v.Get("verdict").Text(); said != "" && of == attempt {
+			verdict = said
+		}
+		return nil
+	}, wanted("attempt", attempt), []byte(`"verdict":`))
+	return verdict, err
 }
 
 // Close makes durable what AppendSoon was given, and closes the ledger. It must be the last call.

@@ -58,6 +58,16 @@ type Record struct {
 	Recovered    bool    // written after a crash for an effect from before it
 	Tenant       string  // optional: of the principal
 	Upstream     string  // optional: the server behind us that the call was for
+	Origin       string  // optional: who else than a client made the call: "verify", "plan"
+	Approval     string  // optional: the approval by which it may happen, or that it is about
+	Verdict      string  // optional: CONTINUE, STOP or ROLLBACK, after what remained was looked at
+	Expected     string  // optional: SHA-256 of what should have been observed (a condition with its values)
+	ObservedSum  string  // optional: SHA-256 of what was observed
+	Plan         string  // optional: SHA-256 of a plan
+	Run          string  // optional: the run of it
+	Scope        string  // optional: of a release: the principal whose mutations were held back
+	Step         string  // optional: the step's id
+	Proof        string  // optional: SHA-256 of what was rehearsed
 	TornFile     string  // optional: a torn tail was set aside there, beside the ledger
 	TornBytes    int64   //
 }
@@ -71,6 +81,7 @@ type entry struct {
 // encode spells a record's members in code-point order of their keys, which is the canonical one.
 func (r *Record) encode() entry {
 	buf := make([]byte, 0, 512)
+	buf = optional(buf, "approval", r.Approval)
 	buf = member(buf, "args_digest", r.ArgsDigest)
 	buf = optional(buf, "attempt", r.Attempt)
 	if r.Corrects {
@@ -82,15 +93,20 @@ func (r *Record) encode() entry {
 		buf = append(buf, r.Effects...)
 		buf = append(buf, ',')
 	}
+	buf = optional(buf, "expected_digest", r.Expected)
 	buf = optional(buf, "host", r.Host)
 	buf = member(buf, "method", r.Method)
 	buf = text(buf, "name", r.Name)
 	buf = optional(buf, "observed", r.Observed)
+	buf = optional(buf, "observed_digest", r.ObservedSum)
 	buf = optional(buf, "observed_rule", r.ObservedRule)
+	buf = optional(buf, "origin", r.Origin)
 	buf = member(buf, "outcome", string(r.Outcome))
+	buf = optional(buf, "plan", r.Plan)
 	buf = member(buf, "policy_digest", r.PolicyDigest)
 	prev := len(buf)
 	buf = member(buf, "principal", r.Principal)
+	buf = optional(buf, "proof", r.Proof)
 	if r.Reason != "" {
 		buf = text(buf, "reason", r.Reason)
 	}
@@ -99,10 +115,13 @@ func (r *Record) encode() entry {
 	}
 	buf = text(buf, "request_id", r.RequestID)
 	buf = optional(buf, "rule", r.Rule)
+	buf = optional(buf, "run", r.Run)
+	buf = optional(buf, "scope", r.Scope)
 	if r.Session != "" {
 		buf = text(buf, "session", r.Session)
 	}
 	hash := len(buf)
+	buf = optional(buf, "step", r.Step)
 	buf = optional(buf, "tenant", r.Tenant)
 	if r.TornFile != "" {
 		buf = append(buf, `"torn_bytes":`...)
@@ -113,6 +132,7 @@ func (r *Record) encode() entry {
 	buf = optional(buf, "trace_id", r.TraceID)
 	time := len(buf)
 	buf = optional(buf, "upstream", r.Upstream)
+	buf = optional(buf, "verdict", r.Verdict)
 	return entry{buf[:prev:prev], buf[prev:hash:hash], buf[hash:time:time], buf[time:]}
 }
 
@@ -141,8 +161,8 @@ func recoveredEntry(body []byte) (entry, error) {
 			part = &e.beforeHash
 			if k > "recovered" && !marked {
 				*part = append(*part, recoveredMember...)
-				marked = true
 			}
+			marked = marked || k >= "recovered"
 		case k < "ts":
 			part = &e.beforeTime
 		}

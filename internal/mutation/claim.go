@@ -59,6 +59,7 @@ type Intent struct {
 	Offset      int64  // the ledger's end now
 	Time        int64  // now, in nanoseconds since the epoch
 	Record      []byte // the body of the record that belongs to it if nothing more becomes known
+	Approval    string // the approval that is used up by it; "" if it needed none
 }
 
 // NewAttempt returns an id that no other attempt has.
@@ -68,7 +69,9 @@ func NewAttempt() string { return durable.RandomID() }
 // Nothing may be dispatched before.
 func (c *Claim) Intend(i Intent) error {
 	before := c.Entry
-	c.Entry = Entry{State: Intended, Attempt: i.Attempt, Fingerprint: i.Fingerprint, Offset: i.Offset, Time: i.Time, Record: i.Record}
+	c.Entry = Entry{
+		State: Intended, Attempt: i.Attempt, Fingerprint: i.Fingerprint, Approval: i.Approval, Offset: i.Offset, Time: i.Time, Record: i.Record,
+	}
 	if err := c.write(Intended); err != nil {
 		c.Entry = before
 		return fmt.Errorf("writing the intent: %w", err)
@@ -110,7 +113,8 @@ func (c *Claim) Answer() ([]byte, error) {
 	return c.claims.blobs.get(c.Blob)
 }
 
-// Free takes an intent back of which it is certain that nothing came: the key is as if never used.
+// Free takes an intent back of which it is certain that nothing came: the key is as if never used, and so is the approval that
+// it used up.
 func (c *Claim) Free() error {
 	if err := c.write(free); err != nil {
 		return fmt.Errorf("taking the intent back: %w", err)

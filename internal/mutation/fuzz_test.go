@@ -19,7 +19,7 @@ func FuzzLine(f *testing.F) {
 			}
 		}
 		want := entry{key: Key{Principal: principal, Tool: tool, ID: id, Upstream: upstream, Round: round}, Entry: Entry{
-			State: Done, Attempt: "0123456789abcdef", Fingerprint: "f", Offset: 5, Time: when, Outcome: "committed",
+			State: Done, Attempt: "0123456789abcdef", Fingerprint: "f", Approval: round, Offset: 5, Time: when, Outcome: "committed",
 			Form: form, Result: append([]byte{}, result...), Record: []byte(`{"request_id":"x"}`)}}
 		line := appendLine(nil, Done, want.key.sum(), want.json())
 		got, err := parseLine(line)
@@ -28,6 +28,9 @@ func FuzzLine(f *testing.F) {
 		}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(entry{})); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if approval, err := approvalOf(line); approval != round || err != nil {
+			t.Errorf("%q: the approval is %q, %v, want %q", line, approval, err, round)
 		}
 		if at < 0 || at >= len(line)-1 || line[at] == change {
 			return

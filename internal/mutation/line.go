@@ -42,6 +42,7 @@ type Entry struct {
 	State       State
 	Attempt     string // unique for each intent
 	Fingerprint string // SHA-256 of the canonical arguments
+	Approval    string // the approval that it used up, "" if it needed none
 	Offset      int64  // the ledger's end when it was intended: its record is not before
 	Time        int64  // nanoseconds since the epoch when it was intended; 0 in claims of older releases
 	Outcome     string // of a Done claim, in the ledger's words
@@ -111,14 +112,42 @@ func appendLine(dst []byte, state State, sum keySum, json []byte) []byte {
 	return append(dst, '\n')
 }
 
+// approvalFirst begins the JSON of every line with an approval: in canonical order no member comes before it.
+var approvalFirst = []byte(`{"approval":"`)
+
+// approvalOf reads from a line which approval was used up, without reading the rest of its JSON. Of a line that has one all bytes
+// are checked: nothing else will look at it before the approval counts.
+func approvalOf(line []byte) (string, error) {
+	rest, found := bytes.CutPrefix(line[jsonAt:], approvalFirst)
+	if !found {
+		return "", nil
+	}
+	line = bytes.TrimSuffix(line, []byte{'\n'})
+	if err := checkLine(line); err != nil {
+		return "", err
+	}
+	if id, _, _ := bytes.Cut(rest, []byte{'"'}); !bytes.ContainsRune(id, '\\') {
+		return string(id), nil
+	}
+	v, err := canon.Parse(line[jsonAt:])
+	if err != nil {
+		return "", errDamaged
+	}
+	id, _ := v.Get("approval").Text()
+	return id, nil
+}
+
 // offsetJSON is the JSON of a line that needs no more.
 func offsetJSON(offset int64) []byte { return fmt.Appendf(nil, `{"offset":%d}`, offset) }
 
 // json spells an entry canonically. The answer is kept as a string, so that it comes back to the
 // byte whatever its own spelling is.
 func (e *entry) json() []byte {
-	b := []byte(`{"attempt":`)
-	b = canon.AppendString(b, e.Attempt)
+	b := []byte{'{'}
+	if e.Approval != "" {
+		b = append(canon.AppendString([]byte(`{"approval":`), e.Approval), ',')
+	}
+	b = canon.AppendString(append(b, `"attempt":`...), e.Attempt)
 	b = optional(b, "blob", e.Blob)
 	b = canon.AppendString(append(b, `,"fingerprint":`...), e.Fingerprint)
 	b = optional(b, "form", e.Form)
@@ -176,6 +205,7 @@ func parseLine(line []byte) (entry, error) {
 			State:       state,
 			Attempt:     text("attempt"),
 			Fingerprint: text("fingerprint"),
+			Approval:    text("approval"),
 			Offset:      offset,
 			Time:        when,
 			Outcome:     text("outcome"),

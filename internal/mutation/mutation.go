@@ -227,6 +227,17 @@ func (c *Claims) Unsettled() ([]Key, error) {
 	return keys, nil
 }
 
+// Spent reports whether an intent that was not taken back used up an approval. Where that cannot be told it counts as spent.
+func (c *Claims) Spent(approval string) (bool, error) {
+	if c.refusal != nil {
+		return true, c.refusal
+	}
+	if err := c.index.catchUp(c.log); err != nil {
+		return true, fmt.Errorf("looking for an approval in the claims: %w", err)
+	}
+	return c.index.isSpent(approval), nil
+}
+
 // Look returns what is known of key without taking the claim on it: it may be at work.
 func (c *Claims) Look(key Key) (Entry, error) {
 	if c.refusal != nil {
