@@ -122,7 +122,7 @@ func afterCrash(t *testing.T, crash crashfs.Crash, tool string, answer []byte, m
 // copyOf makes the state of a crash once more, for tests that change it.
 func copyOf(crash crashfs.Crash) (*crashfs.FS, error) {
 	disk := crashfs.New()
-	for _, dir := range []string{"d", "d/" + mutation.BlobDir} {
+	for _, dir := range []string{"d", "d/" + mutation.BlobDir, "d/stops", "d/approvals"} {
 		names, err := crash.FS.Names(dir)
 		if err != nil {
 			continue

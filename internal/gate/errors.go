@@ -56,6 +56,9 @@ func (e *UnavailableError) Error() string { return advice(e.err) + " (" + doneWo
 
 func (e *UnavailableError) Unwrap() error { return e.err }
 
+// NothingDone reports whether it is certain that the call had no effect.
+func (e *UnavailableError) NothingDone() bool { return e.done == nothing }
+
 // unavailable words a failure for the caller and tells operators the whole of it.
 func (g *Gate) unavailable(how done, err error) error {
 	g.log.Error("a call could not be carried out", "effect", doneWords[how], "error", err)
@@ -67,6 +70,10 @@ var causes = []struct {
 	is     error
 	advice string
 }{
+	{errUnattended, "the conversation ended before a person agreed to the call: the approval stays, and the same call sent again finds it"},
+	{errEnding, "the server is ending, and what the call left was not looked at: that comes before the next change"},
+	{errDiffered, "it was not confirmed, and what is there is not what the rules expect: changes are stopped until an operator looks and runs sallyport release"},
+	{errHeld, "no answer came, but what is there is what the rules expect"},
 	{errUpstream, "the server behind the gate could not be reached or gave no answer: the log says why"},
 	{mutation.ErrAnswerLost, "the answer that was stored is missing or damaged: restore the folder blobs beside claims.log"},
 	{durable.ErrBroken, "a write to the disk failed: see to the disk (if it is full, free some space), then restart the server"},
@@ -77,10 +84,21 @@ var causes = []struct {
 	{mutation.ErrLedgerLost, "the ledger is missing, or shorter than its claims know it: restore it, or start a new ledger folder"},
 	{durable.ErrReplaced, "the ledger or its claims were replaced, removed or cut while in use: put them back and restart the server"},
 	{durable.ErrDamaged, "the ledger or its claims do not verify: run sallyport verify; if it says whole, claims.log is what was changed; restore it"},
-	{durable.ErrLocked, "another process holds the ledger's lock and does not let go: see whether it is stopped"},
+	{durable.ErrLocked, "another process holds a lock on the state folder and does not let go: see whether it is stopped"},
 	{durable.ErrUnsupported, "sallyport cannot yet lock files and sync folders on this platform, so it refuses every call there"},
 	{errInconclusive, "an earlier attempt with this request_id was cut off: find out whether it happened before you try another"},
 }
+
+var (
+	errDiffered = errors.New("what is there is not what the rules expect")
+	errHeld     = errors.New("what is there is what the rules expect")
+)
+
+// seenAs says what came of looking at what a call left that was not answered.
+var seenAs = [...]error{Unchecked: nil, Held: errHeld, Differed: errDiffered}
+
+// errUnattended says that nobody waits any more for a person to agree.
+var errUnattended = errors.New("the conversation ended while a person was asked")
 
 // withheldError says that a result may not pass, in words for the caller.
 type withheldError struct{ err error }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"sallyport/internal/canon"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 	"sallyport/internal/policy"
@@ -17,58 +18,24 @@ const callTimeout = 10 * time.Minute
 // mostKey is how long a key may be, in bytes.
 const mostKey = 1024
 
-// terms are a policy's terms for one call to an upstream, with the key that the call has.
-type terms struct {
-	policy.Terms
-	id      string // the key's value; not empty where the terms name a key
-	batched bool   // reads may be recorded a moment later
-}
-
-// terms returns what the rules that allow a call ask of how it is carried out, or why it does not meet them.
-func (g *Gate) terms(pol *policy.Policy, r policy.Request, c *Call) (*terms, *DeniedError) {
-	t := &terms{Terms: pol.Terms(r), batched: pol.BatchedReads()}
-	if t.Key == "" {
-		return t, nil
-	}
+// keyOf returns what names a call to an upstream by the policy's terms, or why it does not meet them.
+func keyOf(c *Call, t *policy.Terms) (string, *DeniedError) {
 	from, what := c.Args.Get(t.Key), "argument"
 	if t.Key == policy.MetaKey {
 		from, what = c.Meta.Get(policy.MetaKey), "the member of _meta"
 	}
 	id, ok := from.Text()
 	if !ok || id == "" || len(id) > mostKey {
-		return t, &DeniedError{Tool: c.Name, Rule: t.Rule,
+		return "", &DeniedError{Tool: c.Name, Rule: t.Rule,
 			Reason: fmt.Sprintf("%s %q names this call, so that it is carried out once: it must be a string of 1 to %d bytes", what, t.Key, mostKey)}
 	}
-	t.id = id
-	return t, nil
-}
-
-// pass carries out an allowed call to an upstream, as its terms say. What the terms ask of the result is done last, when
-// the result itself is stored and recorded.
-func (g *Gate) pass(ctx context.Context, c *Call, rec *ledger.Record, t *terms) (Result, error) {
-	var result Result
-	var err error
-	switch {
-	case t.Key != "":
-		rec.RequestID = t.id
-		result, err = g.passOnce(ctx, c, rec, t)
-	case t.ReadOnly:
-		result, err = g.passBeside(ctx, c, rec, t.batched)
-	default:
-		result, err = g.passAfter(ctx, c, rec)
-	}
-	if err != nil || result.Form == Own {
-		return result, err
-	}
-	if result.Body, err = t.Output.Apply(result.Body); err != nil {
-		return Result{}, g.unavailable(carriedOut, &withheldError{err})
-	}
-	return result, nil
+	return id, nil
 }
 
 // passBeside sends a call that only reads while its record becomes durable. The answer waits for both, unless the policy
 // lets the record come a moment later.
-func (g *Gate) passBeside(ctx context.Context, c *Call, rec *ledger.Record, batched bool) (Result, error) {
+func (g *Gate) passBeside(ctx context.Context, c *Call, w *course) (Result, error) {
+	rec, batched := w.rec, w.batched
 	rec.Outcome = ledger.Forwarded
 	if batched {
 		if err := g.ledger.AppendSoon(rec, g.lostRecord); err != nil {
@@ -95,20 +62,6 @@ func (g *Gate) lostRecord(err error) {
 	g.log.Error("the record of a call that was answered could not be written; calls are refused until it is", "error", err)
 }
 
-// passAfter sends a call that may have an effect and has no key, so that nobody can tell a retry from another call: the
-// record comes first.
-func (g *Gate) passAfter(ctx context.Context, c *Call, rec *ledger.Record) (Result, error) {
-	rec.Outcome = ledger.Forwarded
-	if err := g.ledger.Append(rec); err != nil {
-		return Result{}, g.unavailable(nothing, err)
-	}
-	result, err := g.invoke(ctx, c, rec.ArgsDigest)
-	if err != nil {
-		return Result{}, g.unanswered(ctx, rec, unkeyed, err)
-	}
-	return result, nil
-}
-
 // unanswered answers for a call without a key that was recorded as forwarded and got no answer, and records that it did
 // not. how is what is known of it if it was sent.
 func (g *Gate) unanswered(ctx context.Context, rec *ledger.Record, how done, cause error) error {
@@ -131,17 +84,14 @@ var errUpstream = errors.New("an upstream failed")
 func upstreamError(cause error) error { return fmt.Errorf("%w: %w", errUpstream, cause) }
 
 // passOnce carries out a mutation at an upstream, or answers for it if its key was used before.
-func (g *Gate) passOnce(ctx context.Context, c *Call, rec *ledger.Record, t *terms) (Result, error) {
-	key := mutation.Key{Principal: c.Caller.Principal, Tool: c.Name, ID: t.id, Upstream: c.Tool.Upstream}
-	if len(c.Round) > 0 {
-		key.Round = digestBytes(c.Round)
-	}
+func (g *Gate) passOnce(ctx context.Context, c *Call, w *course) (Result, error) {
+	key, _ := w.key(c)
 	claim, err := g.claims.Begin(ctx, key)
 	switch {
 	case errors.Is(err, mutation.ErrInFlight):
-		return g.known(c, t, rec, ledger.InFlight, inFlightAdvice)
+		return g.known(c, w, ledger.InFlight, inFlightAdvice)
 	case ctx.Err() != nil:
-		return g.gone(ctx, rec)
+		return g.gone(ctx, w.rec)
 	case err != nil:
 		return Result{}, g.unavailable(nothing, err)
 	}
@@ -151,52 +101,57 @@ func (g *Gate) passOnce(ctx context.Context, c *Call, rec *ledger.Record, t *ter
 	}
 	switch {
 	case claim.State == mutation.None:
-		return g.send(ctx, c, rec, t, claim)
-	case claim.Fingerprint != rec.ArgsDigest:
-		return g.known(c, t, rec, ledger.Conflict, conflictAdvice)
-	case claim.State == mutation.Done:
-		return g.replay(rec, claim)
-	case t.Idempotent:
-		return g.send(ctx, c, rec, t, claim)
+		return g.send(ctx, c, w, claim)
+	case claim.Fingerprint != w.rec.ArgsDigest:
+		return g.known(c, w, ledger.Conflict, conflictAdvice)
 	}
-	rec.Outcome, rec.Attempt = ledger.Inconclusive, claim.Attempt
-	return Result{}, g.unavailable(unsettled, errors.Join(errInconclusive, g.ledger.Append(rec)))
+	if claim.State == mutation.Intended && w.terms.Idempotent {
+		w.approval = w.agreedTo(claim)
+		return g.send(ctx, c, w, claim)
+	}
+	checks, err := g.checksOf(ctx, c, w, claim.Attempt, claim.Offset)
+	switch {
+	case claim.State == mutation.Done && err != nil:
+		return Result{}, g.unavailable(before, err)
+	case claim.State == mutation.Done:
+		return g.replay(w.rec, claim, checks)
+	}
+	w.rec.Outcome, w.rec.Attempt = ledger.Inconclusive, claim.Attempt
+	return Result{}, g.unavailable(unsettled, errors.Join(errInconclusive, seenAs[checks], err, g.ledger.Append(w.rec)))
 }
 
-// send carries out a mutation whose claim is free, or may be tried again: the intent, the upstream's answer and the record
-// are each durable before the next step, and all before our answer.
-func (g *Gate) send(ctx context.Context, c *Call, rec *ledger.Record, t *terms, claim *mutation.Claim) (Result, error) {
+// send carries out a call whose claim is free, or that may be tried again: the intent, the answer and the record are each
+// durable before the next step, and all before our answer.
+func (g *Gate) send(ctx context.Context, c *Call, w *course, claim *mutation.Claim) (Result, error) {
+	cl, err := g.admit(ctx, c, w)
+	if err != nil {
+		return Result{}, err
+	}
+	defer cl.leave()
 	if err := g.ledger.Ready(); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
 	if ctx.Err() != nil {
-		return g.gone(ctx, rec)
+		return g.gone(ctx, w.rec)
 	}
-	timeout := g.CallTimeout
-	if timeout == 0 {
-		timeout = callTimeout
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	ctx, cancel := g.unhurried(ctx)
 	defer cancel()
-	if g.Ending != nil {
-		defer context.AfterFunc(g.Ending, cancel)()
-	}
-	rec.Attempt, rec.Outcome = mutation.NewAttempt(), ledger.Inconclusive
-	if err := claim.Intend(g.intent(rec, rec.Body())); err != nil {
+	if err := g.intend(c, w, cl, claim, ledger.Inconclusive); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
-	result, err := g.invoke(ctx, c, rec.ArgsDigest)
+	result, err := g.invoke(ctx, c, w.rec.ArgsDigest)
 	if err != nil {
-		return Result{}, g.unfinished(rec, t, claim, err)
+		return Result{}, g.unfinished(ctx, c, w, cl, claim, err)
 	}
-	rec.Outcome = outcomeOf(result)
-	stored := mutation.Outcome{Word: string(rec.Outcome), Form: formWords[result.Form], Result: result.Body, Record: rec.Body()}
+	defer g.used(w)
+	w.rec.Outcome = w.outcomeOf(&result)
+	stored := mutation.Outcome{Word: string(w.rec.Outcome), Form: formWords[result.Form], Result: result.Body, Record: w.rec.Body()}
 	lost := claim.Complete(stored)
 	if lost != nil && !errors.Is(lost, mutation.ErrAnswerLost) {
 		return Result{}, g.unavailable(unsettled, lost)
 	}
-	if err := g.ledger.Append(rec); err != nil {
-		return Result{}, g.unavailable(unrecorded, errors.Join(err, lost))
+	if result.Checks, err = g.conclude(ctx, c, w, cl, result); err != nil {
+		return Result{}, g.unconcluded(errors.Join(err, lost))
 	}
 	claim.MarkRecorded(g.ledger.End())
 	if lost != nil { // what cannot be given again is not given once: a retry must find the same
@@ -205,36 +160,92 @@ func (g *Gate) send(ctx context.Context, c *Call, rec *ledger.Record, t *terms, 
 	return result, nil
 }
 
-// unfinished answers for a mutation that was intended and got no answer. Where not a byte was sent its key is free again.
-func (g *Gate) unfinished(rec *ledger.Record, t *terms, claim *mutation.Claim, cause error) error {
-	var notDone *NotDone
-	if errors.As(cause, &notDone) {
-		rec.Outcome = ledger.Failed
-		return g.unavailable(nothing, errors.Join(upstreamError(cause), claim.Free(), g.ledger.Append(rec)))
+// unhurried is the context of a mutation at an upstream, which goes on without its caller, but not for ever.
+func (g *Gate) unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout := g.CallTimeout
+	if timeout == 0 {
+		timeout = callTimeout
 	}
-	how := unsettled
-	if t.Idempotent {
-		how = harmless
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	if g.Ending == nil {
+		return ctx, cancel
 	}
-	return g.unavailable(how, errors.Join(upstreamError(cause), g.ledger.Append(rec)))
+	stop := context.AfterFunc(g.Ending, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
-// outcomeOf is what a mutation came to by its upstream's answer.
-func outcomeOf(r Result) ledger.Outcome {
+// intend makes a claim's intent durable, and whatever else must be before the call. The record of an intent of which nothing
+// more becomes known has the outcome that is given.
+func (g *Gate) intend(c *Call, w *course, cl *clearance, claim *mutation.Claim, outcome ledger.Outcome) error {
+	rec := w.rec
+	rec.Attempt, rec.Outcome, rec.Approval = mutation.NewAttempt(), outcome, w.approval
+	err := g.begin(c, w, cl, func() error { return claim.Intend(g.intent(rec, rec.Body())) })
+	if err != nil && claim.Attempt == rec.Attempt { // the intent is there, but not what must be beside it
+		err = errors.Join(err, claim.Free())
+	}
+	return err
+}
+
+// unfinished answers for a call that was intended and got no answer. Where not a byte was sent its key is free again.
+func (g *Gate) unfinished(ctx context.Context, c *Call, w *course, cl *clearance, claim *mutation.Claim, cause error) error {
+	if c.Tool.Upstream != "" {
+		cause = upstreamError(cause)
+	}
+	var notDone *NotDone
+	if errors.As(cause, &notDone) {
+		w.rec.Outcome = ledger.Failed
+		freed := claim.Free()
+		g.clear(cl)
+		return g.unavailable(nothing, errors.Join(cause, freed, g.ledger.Append(w.rec)))
+	}
+	defer g.used(w)
+	how := unsettled
+	switch {
+	case !w.keyed:
+		how = unkeyed
+	case w.terms.Idempotent:
+		how = harmless
+	}
+	checks, err := g.conclude(ctx, c, w, cl, Result{})
+	return g.unavailable(how, errors.Join(cause, seenAs[checks], err))
+}
+
+// unconcluded answers for a call that was answered, and of which what came of it could not be looked at or recorded.
+func (g *Gate) unconcluded(err error) error {
+	if errors.Is(err, errEnding) {
+		return g.unavailable(carriedOut, err)
+	}
+	return g.unavailable(unrecorded, err)
+}
+
+// outcomeOf is what a call came to by its answer.
+func (w *course) outcomeOf(r *Result) ledger.Outcome {
 	switch {
 	case r.Open:
 		return ledger.Forwarded
-	case r.Failed:
+	case r.Failed || r.Form == Own && saysFailed(r.Body):
 		return ledger.Failed
+	case w.readOnly:
+		return ledger.Observed
 	}
 	return ledger.Committed
+}
+
+// saysFailed reports whether a result of our own says that the call failed.
+func saysFailed(body []byte) bool {
+	v, err := canon.Skim(body)
+	if err != nil {
+		return false
+	}
+	failed, _ := v.Get("isError").Bool()
+	return failed
 }
 
 // formWords are the forms of answers as they stand in claims.
 var formWords = [...]string{Own: "", Whole: "whole", Fault: "fault"}
 
 // replay gives the stored answer of a mutation again.
-func (g *Gate) replay(rec *ledger.Record, claim *mutation.Claim) (Result, error) {
+func (g *Gate) replay(rec *ledger.Record, claim *mutation.Claim, checks Checks) (Result, error) {
 	stored, err := claim.Answer()
 	form := Form(-1)
 	for f, word := range formWords {
@@ -256,20 +267,20 @@ func (g *Gate) replay(rec *ledger.Record, claim *mutation.Claim) (Result, error)
 	if err := g.ledger.Append(rec); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
-	failed := was == ledger.Failed || was == ledger.Inconclusive
-	return Result{Body: stored, Form: form, Failed: failed, Open: was == ledger.Forwarded}, nil
+	failed, open := was == ledger.Failed || was == ledger.Inconclusive, was == ledger.Forwarded
+	return Result{Body: stored, Form: form, Failed: failed, Open: open, Task: open && !awaitsInput(stored), Checks: checks}, nil
 }
 
 // known records an outcome that took no dispatch, and words it: as a result where a tool was called, else as a refusal.
-func (g *Gate) known(c *Call, t *terms, rec *ledger.Record, outcome ledger.Outcome, advice string) (Result, error) {
-	rec.Outcome = outcome
-	if err := g.ledger.Append(rec); err != nil {
+func (g *Gate) known(c *Call, w *course, outcome ledger.Outcome, advice string) (Result, error) {
+	w.rec.Outcome = outcome
+	if err := g.ledger.Append(w.rec); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
 	if c.method() != toolsCall {
-		return Result{}, &DeniedError{Tool: c.Name, Rule: t.Rule, Reason: advice}
+		return Result{}, &DeniedError{Tool: c.Name, Rule: w.terms.Rule, Reason: advice}
 	}
-	r := statusOf(t.id, outcome, advice)
+	r := statusOf(w.id, outcome, advice)
 	r.Failed = true
 	return r, nil
 }

@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"time"
 
+	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 )
 
 // once carries out a mutation, or answers for it if its key was used before.
-func (g *Gate) once(ctx context.Context, c *Call, rec *ledger.Record) (Result, error) {
-	id, _ := c.key()
-	claim, err := g.claims.Begin(ctx, mutation.Key{Principal: c.Caller.Principal, Tool: c.Tool.Name, ID: id})
+func (g *Gate) once(ctx context.Context, c *Call, w *course) (Result, error) {
+	id, rec := w.id, w.rec
+	key := mutation.Key{Principal: c.Caller.Principal, Tool: c.Tool.Name, ID: id}
+	claim, err := g.claims.Begin(ctx, key)
 	switch {
 	case errors.Is(err, mutation.ErrInFlight):
 		return g.answer(c.Tool, id, rec, ledger.InFlight, Result{})
@@ -23,12 +25,18 @@ func (g *Gate) once(ctx context.Context, c *Call, rec *ledger.Record) (Result, e
 		return Result{}, g.unavailable(nothing, err)
 	}
 	defer claim.Release()
-	if err := g.settle(ctx, c.Tool, claim); err != nil {
+	err = g.settle(ctx, c.Tool, claim)
+	if errors.Is(err, errUnverified) && w.verified() {
+		if _, err = g.checksOf(ctx, c, w, claim.Attempt, claim.Offset); err == nil {
+			err = g.settle(ctx, c.Tool, claim)
+		}
+	}
+	if err != nil {
 		return Result{}, g.leftOpen(rec, err)
 	}
 	switch {
 	case claim.State == mutation.None:
-		return g.execute(ctx, c, rec, claim)
+		return g.execute(ctx, c, w, claim)
 	case claim.Fingerprint != rec.ArgsDigest:
 		return g.answer(c.Tool, id, rec, ledger.Conflict, Result{})
 	}
@@ -36,38 +44,49 @@ func (g *Gate) once(ctx context.Context, c *Call, rec *ledger.Record) (Result, e
 	if err != nil {
 		return Result{}, g.unavailable(before, err)
 	}
-	return g.answer(c.Tool, id, rec, ledger.Replay, Result{Body: stored})
+	checks, err := g.checksOf(ctx, c, w, claim.Attempt, claim.Offset)
+	if err != nil {
+		return Result{}, g.unavailable(before, err)
+	}
+	result, err := g.answer(c.Tool, id, rec, ledger.Replay, Result{Body: stored})
+	result.Checks = checks
+	return result, err
 }
 
 // execute runs a mutation whose claim is free: the intent, the effect, the outcome and the
 // record are each durable before the next step, and all before the answer.
-func (g *Gate) execute(ctx context.Context, c *Call, rec *ledger.Record, claim *mutation.Claim) (Result, error) {
+func (g *Gate) execute(ctx context.Context, c *Call, w *course, claim *mutation.Claim) (Result, error) {
+	cl, err := g.admit(ctx, c, w)
+	if err != nil {
+		return Result{}, err
+	}
+	defer cl.leave()
 	if err := g.ledger.Ready(); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
 	if ctx.Err() != nil {
-		return g.gone(ctx, rec)
+		return g.gone(ctx, w.rec)
 	}
 	ctx = context.WithoutCancel(ctx)
-	rec.Attempt, rec.Outcome = mutation.NewAttempt(), ledger.Committed
-	body := rec.Body()
-	err := claim.Intend(g.intent(rec, body))
-	if err != nil {
+	if err := g.intend(c, w, cl, claim, ledger.Committed); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
-	result, err := g.invoke(ctx, c, rec.ArgsDigest)
+	body := claim.Record
+	result, err := g.invoke(ctx, c, w.rec.ArgsDigest)
 	if errors.Is(err, ErrDone) { // by somebody whose claim is lost
-		rec.Outcome = ledger.Replay
-		result, body, err = c.Tool.Status(claim.Key().ID, ledger.Replay, Result{}), rec.Body(), nil
+		w.rec.Outcome = ledger.Replay
+		body = w.rec.Body()
+		result, err = c.Tool.word(c.Caller, claim.Key().ID, ledger.Replay, Result{})
 	}
 	if err != nil {
-		return g.failed(c, rec, claim, err)
+		return g.failed(ctx, c, w, cl, claim, err)
 	}
-	if err := claim.Complete(mutation.Outcome{Word: string(rec.Outcome), Result: result.Body, Record: body}); err != nil {
+	defer g.used(w)
+	if err := claim.Complete(mutation.Outcome{Word: string(w.rec.Outcome), Result: result.Body, Record: body}); err != nil {
 		return Result{}, g.unavailable(unknown, err)
 	}
-	if err := g.ledger.Append(rec); err != nil {
-		return Result{}, g.unavailable(unrecorded, err)
+	if result.Checks, err = g.conclude(ctx, c, w, cl, result); err != nil {
+		return Result{}, g.unconcluded(err)
 	}
 	claim.MarkRecorded(g.ledger.End())
 	return result, nil
@@ -75,25 +94,28 @@ func (g *Gate) execute(ctx context.Context, c *Call, rec *ledger.Record, claim *
 
 // intent is what is written down before the attempt of a record. body belongs to it if nothing more becomes known.
 func (g *Gate) intent(rec *ledger.Record, body []byte) mutation.Intent {
-	return mutation.Intent{Attempt: rec.Attempt, Fingerprint: rec.ArgsDigest, Offset: g.ledger.End(), Time: time.Now().UnixNano(), Record: body}
+	return mutation.Intent{Attempt: rec.Attempt, Fingerprint: rec.ArgsDigest, Offset: g.ledger.End(), Time: time.Now().UnixNano(), Record: body, Approval: rec.Approval}
 }
 
 // failed answers for a mutation whose tool returned an error after the intent.
-func (g *Gate) failed(c *Call, rec *ledger.Record, claim *mutation.Claim, cause error) (Result, error) {
+func (g *Gate) failed(ctx context.Context, c *Call, w *course, cl *clearance, claim *mutation.Claim, cause error) (Result, error) {
 	var notDone *NotDone
 	switch {
 	case errors.Is(cause, ErrConflict):
 		if err := claim.Free(); err != nil {
 			return Result{}, g.unavailable(nothing, err)
 		}
-		return g.answer(c.Tool, claim.Key().ID, rec, ledger.Conflict, Result{})
+		g.clear(cl)
+		return g.answer(c.Tool, claim.Key().ID, w.rec, ledger.Conflict, Result{})
 	case errors.As(cause, &notDone):
-		rec.Outcome = ledger.Failed
-		// An intent that cannot be taken back is looked into by the next attempt.
-		return Result{}, g.unavailable(nothing, errors.Join(cause, claim.Free(), g.ledger.Append(rec)))
+		w.rec.Outcome = ledger.Failed
+		freed := claim.Free() // an intent that cannot be taken back is looked into by the next attempt
+		g.clear(cl)
+		return Result{}, g.unavailable(nothing, errors.Join(cause, freed, g.ledger.Append(w.rec)))
 	}
-	rec.Outcome = ledger.Inconclusive
-	return Result{}, g.unavailable(unknown, errors.Join(cause, g.ledger.Append(rec)))
+	w.rec.Outcome = ledger.Inconclusive
+	checks, err := g.conclude(ctx, c, w, cl, Result{})
+	return Result{}, g.unavailable(unknown, errors.Join(cause, seenAs[checks], err))
 }
 
 // answer records an outcome that took no invocation, and words it.
@@ -102,7 +124,11 @@ func (g *Gate) answer(t *Tool, id string, rec *ledger.Record, outcome ledger.Out
 	if err := g.ledger.Append(rec); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
-	return t.Status(id, outcome, stored), nil
+	result, err := t.word(Caller{Principal: rec.Principal, Tenant: rec.Tenant}, id, outcome, stored)
+	if err != nil {
+		return Result{}, g.unavailable(before, err)
+	}
+	return result, nil
 }
 
 // gone records that an allowed call was given up by its caller before anything was begun.
@@ -124,6 +150,19 @@ func (g *Gate) leftOpen(rec *ledger.Record, cause error) error {
 		cause = errors.Join(cause, g.ledger.Append(rec))
 	}
 	return g.unavailable(unknown, cause)
+}
+
+// errUnverified says that there is something else than an attempt was to put there, while some attempt in its scope is still
+// to be verified: it may have been this one.
+var errUnverified = errors.New("an earlier attempt was cut off before what it left was looked at")
+
+// leftSomething reports whether a call in the scope of a key is still to be verified, as far as can be told.
+func (g *Gate) leftSomething(key mutation.Key) bool {
+	if g.Stops == nil {
+		return false
+	}
+	standing, _, err := g.Stops.Check(interlock.Scope{Principal: key.Principal, Server: key.Upstream})
+	return err != nil || standing == interlock.Left || standing == interlock.Unknown
 }
 
 // settle brings a claim that a crash left half way to where it can be judged: after it the claim
@@ -171,6 +210,9 @@ func (g *Gate) settleIntent(ctx context.Context, t *Tool, claim *mutation.Claim)
 		result := t.Status(key.ID, ledger.Committed, Result{})
 		return claim.Complete(mutation.Outcome{Word: string(ledger.Committed), Result: result.Body, Record: claim.Record})
 	}
+	if found && g.leftSomething(key) {
+		return errUnverified
+	}
 	// Nothing is there, or something that this intent did not put there.
 	return claim.Free()
 }
@@ -211,8 +253,11 @@ func (g *Gate) recoverKey(ctx context.Context, t *Tool, key mutation.Key) error 
 		return err
 	}
 	defer claim.Release()
-	if key.Upstream != "" {
+	if key.Upstream != "" || t.Key == "" { // what was agreed to, and has no key, cannot be looked for
 		return g.settleForwarded(claim)
 	}
-	return g.settle(ctx, t, claim)
+	if err := g.settle(ctx, t, claim); !errors.Is(err, errUnverified) {
+		return err
+	}
+	return nil // the next change looks first
 }

@@ -21,6 +21,7 @@ type Tool struct {
 	Definition []byte // its row in tools/list: a JSON object, sent as it stands
 	ReadOnly   bool   // has no effect
 	Key        string // the argument that names a mutation, which is then run once; "" = none
+	Idempotent bool   // of a tool of our own without a key: carried out twice it does no harm
 	Label      string // stands for the request_id in records of a tool without a key; "" = "missing"
 
 	// Effects says which arguments name what a call does to the world outside of the gate's own state, for policies that
@@ -40,10 +41,22 @@ type Tool struct {
 	// InFlight elsewhere, or a Conflict. Needed where the tool has a key.
 	Status func(id string, outcome ledger.Outcome, stored Result) Result
 
+	// Recall is Status where what is known of a mutation may not be all: another tool may have taken its effect back since.
+	// It looks. Nil: Status words everything.
+	Recall func(caller Caller, id string, outcome ledger.Outcome, stored Result) (Result, error)
+
 	// Look observes whether the effect of a key is there, durably, and returns the digest of the
 	// arguments that had it. Nil where the effect cannot be looked up: then a crash between intent
 	// and outcome leaves the mutation inconclusive for good.
 	Look func(ctx context.Context, caller Caller, id string) (digest string, found bool, err error)
+}
+
+// word words what the gate knows of a caller's mutation.
+func (t *Tool) word(caller Caller, id string, outcome ledger.Outcome, stored Result) (Result, error) {
+	if t.Recall == nil {
+		return t.Status(id, outcome, stored), nil
+	}
+	return t.Recall(caller, id, outcome, stored)
 }
 
 var (

@@ -1,0 +1,153 @@
+package gate
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"sallyport/internal/canon"
+	"sallyport/internal/interlock"
+)
+
+// leftOf is what would be written down before a call.
+func leftOf(t testing.TB, s *shop, tool, args, approval string) (*course, []byte) {
+	t.Helper()
+	c := s.call(tool, args, rest{})
+	w, _, denied := s.weigh(s.Policy(), &c)
+	if denied != nil {
+		t.Fatal(denied.Reason)
+	}
+	w.rec.Attempt, w.approval, w.rec.Approval = "0123456789abcdef", approval, approval
+	return w, w.left(&c, 77)
+}
+
+func TestLeftIsReadAsItWasWritten(t *testing.T) {
+	for _, tool := range []string{"save", "put", "late", "answers", "own", "careful"} {
+		s := newShop(t)
+		args, approval := `{"text":"t\u00e9a \u2028","request_id":"r1","n":1.50,"z":[null,true]}`, ""
+		if tool == "careful" {
+			approval = "fedcba9876543210"
+		}
+		w, left := leftOf(t, s, tool, args, approval)
+		if spelt, err := canon.Canonical(left); err != nil || !bytes.Equal(spelt, left) {
+			t.Errorf("%s: it is not canonical (%v): %s", tool, err, left)
+		}
+		r, err := readLeft(left)
+		if err != nil {
+			t.Errorf("%s: %v", tool, err)
+			continue
+		}
+		w.rec.Recovered = true
+		w.rec.Effects = nil
+		if diff := cmp.Diff(*w.rec, r.rec); diff != "" {
+			t.Errorf("%s: the record (-written +read):\n%s", tool, diff)
+		}
+		c := s.call(tool, args, rest{})
+		key, keyed := w.key(&c)
+		if r.keyed != keyed || keyed && r.key != key || r.offset != 77 || !bytes.Equal(r.args.Bytes(), w.args) {
+			t.Errorf("%s: read %+v", tool, r)
+		}
+		for i, v := range w.terms.Verify {
+			got := r.verify[i]
+			same := got.Rule == v.Rule && got.Tool == v.Tool && got.For == v.For && got.Expect.Source() == v.Expect.Source() &&
+				bytes.Equal(got.Args.AppendCanonical(nil), v.Args.AppendCanonical(nil))
+			if !same {
+				t.Errorf("%s: rule %+v, want %+v", tool, got, v)
+			}
+		}
+	}
+}
+
+// TestLeftThatCannotBeReadStops puts into the latch what no call leaves.
+func TestLeftThatCannotBeReadStops(t *testing.T) {
+	for _, left := range []string{`{}`, `not JSON`, `{"args":{},"attempt":"a","offset":0,"verify":[]}`, `{"args":{},"attempt":"a","offset":0,"verify":[{"expect":"1 +","for":0,"observe":{},"rule":"r","tool":"read"}]}`} {
+		s := newShop(t)
+		lane, err := s.Stops.Enter(context.Background(), interlock.Scope{Principal: "local", Server: "shop"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lane.Begin([]byte(left)); err != nil {
+			t.Fatal(err)
+		}
+		s.open() // the process died
+		s.want("plain", saved, "denied by latch: stopped: an earlier call was cut off before it was verified, and what it left cannot be read…")
+		if s.stop() == nil || s.total() != 0 {
+			t.Errorf("%s: stop %+v, %d effects", left, s.stop(), s.total())
+		}
+	}
+}
+
+// TestLeftBeyondTheLedger refuses to decide by a ledger that lost records.
+func TestLeftBeyondTheLedger(t *testing.T) {
+	s := newShop(t)
+	lane, err := s.Stops.Enter(context.Background(), interlock.Scope{Principal: "local", Server: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, left := leftOf(t, s, "put", saved, "")
+	if err := lane.Begin(left); err != nil { // the ledger was at byte 77 then, and is empty
+		t.Fatal(err)
+	}
+	s.open()
+	s.want("plain", saved, "denied by latch: whether…")
+	if s.stop() != nil || s.total() != 0 {
+		t.Errorf("stop %+v, %d effects", s.stop(), s.total())
+	}
+}
+
+// FuzzReadLeft reads whatever may stand in a latch: what is read has all that a verification needs.
+func FuzzReadLeft(f *testing.F) {
+	s := newShop(f)
+	for _, tool := range []string{"save", "put"} {
+		_, left := leftOf(f, s, tool, saved, "")
+		f.Add(left)
+	}
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, left []byte) {
+		r, err := readLeft(left)
+		if err != nil {
+			return
+		}
+		if r.attempt == "" || r.attempt != leftAttempt(left) || len(r.verify) == 0 || !r.args.Exists() {
+			t.Errorf("read %+v", r)
+		}
+		for _, v := range r.verify {
+			r.values()
+			if v.Args == nil || v.Expect == nil {
+				t.Errorf("a rule lacks what it needs: %+v", v)
+			}
+		}
+		if r.expected() == "" {
+			t.Error("no digest")
+		}
+	})
+}
+
+// TestLeftOfAnAttemptThatWasNeverMade clears what stands for a call whose intent never became durable: its key may have been
+// used by another attempt.
+func TestLeftOfAnAttemptThatWasNeverMade(t *testing.T) {
+	for _, tool := range []string{"save", "put"} {
+		s := newShop(t)
+		if tool == "save" {
+			s.want("save", saved, "ok held")
+		}
+		s.texts, s.looks = map[string]string{}, 0 // a look would find nothing, and stop
+		c := s.call(tool, saved, rest{})
+		w, _, _ := s.weigh(s.Policy(), &c)
+		w.rec.Attempt = "0123456789abcdef"
+		lane, err := s.Stops.Enter(context.Background(), c.scope())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lane.Begin(w.left(&c, 0)); err != nil {
+			t.Fatal(err)
+		}
+		s.open()
+		s.want("plain", `{"request_id":"r2","text":"tea"}`, "ok unchecked")
+		if s.looks != 0 || s.stop() != nil {
+			t.Errorf("%s: %d looks, stop %+v", tool, s.looks, s.stop())
+		}
+	}
+}
