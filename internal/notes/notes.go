@@ -1,10 +1,10 @@
 // Package notes is sallyport's own tools: write_note has an effect that is easy to see and to
-// count, read_ledger observes it, and rm_rf is there to be refused.
+// count, read_ledger observes it, erase_note takes it back, and rm_rf is there to be refused.
 //
 // A note is a file notes/<sha256 of the request_id>.json that holds the canonical arguments of
-// the write_note that made it. It appears whole or not at all, and is never changed. The notes of a
-// principal other than "local" have the SHA-256 of its name and a hyphen before that. Each principal
-// sees its own notes, and no others.
+// the write_note that made it. It appears whole or not at all, and is never changed; when it is erased a
+// tombstone takes its place. The notes of a principal other than "local" have the SHA-256 of its name and
+// a hyphen before that. Each principal sees its own notes, and no others.
 package notes
 
 import (
@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"sync"
 
 	"sallyport/internal/canon"
 	"sallyport/internal/durable"
@@ -31,8 +32,11 @@ const suffix = ".json"
 type Notes struct {
 	fsys durable.FS
 	dir  string
-	// BeforePublish, if not nil, runs when a note's data is durable and its name is not there yet.
+	// BeforePublish, if not nil, runs when the data of a note, or of a tombstone, is durable and its name is not there yet.
 	BeforePublish func() error
+
+	mu      sync.Mutex
+	durable map[string][sha256.Size]byte // guarded by mu; by principal: what was seen when the names were last synced
 }
 
 // Open opens the notes below dir, and makes their folder if need be.
@@ -53,8 +57,12 @@ func (n *Notes) Sweep() error {
 	return nil
 }
 
-// note is a committed note.
-type note struct{ id, text string }
+// note is a committed note, or the tombstone of one.
+type note struct {
+	id, text string
+	erased   bool
+	digest   string // of a tombstone: of the arguments that wrote the note, "" if there was none
+}
 
 // local is the principal on stdio, whose notes were there before there were others.
 const local = "local"
@@ -112,14 +120,15 @@ func (n *Notes) payload(principal, id string) (payload []byte, found bool, err e
 	return payload, true, n.fsys.SyncDir(n.dir)
 }
 
-// all reads a principal's committed notes, sorted by request_id. A file that is no note of ours is an
-// error: what is observed is all there is.
+// all reads a principal's committed notes, sorted by request_id, without those that are erased. A file that is
+// no note of ours is an error: what is observed is all there is.
 func (n *Notes) all(ctx context.Context, principal string) ([]note, error) {
 	names, err := n.fsys.Names(n.dir)
 	if err != nil {
 		return nil, err
 	}
 	var notes []note
+	seen := sha256.New()
 	for _, name := range names {
 		if !strings.HasSuffix(name, suffix) || isAnothers(principal, name) {
 			continue // a temporary file, or none of this principal's business
@@ -138,13 +147,38 @@ func (n *Notes) all(ctx context.Context, principal string) ([]note, error) {
 		if fileName(principal, note.id) != name {
 			return nil, fmt.Errorf("%s holds another request_id's note", name)
 		}
-		notes = append(notes, note)
+		fmt.Fprintf(seen, "%s %t\n", name, note.erased)
+		if !note.erased {
+			notes = append(notes, note)
+		}
+	}
+	if err := n.settle(principal, [sha256.Size]byte(seen.Sum(nil))); err != nil {
+		return nil, err
 	}
 	sort.Slice(notes, func(i, j int) bool { return notes[i].id < notes[j].id })
 	return notes, nil
 }
 
-// Payload reads the principal's note of id below dir, for show; fs.ErrNotExist where there is none.
+// settle makes what was seen of a principal's notes durable, unless it was seen before: whoever published them may have died
+// before their names were synced, and what somebody observed must not vanish with the machine.
+func (n *Notes) settle(principal string, seen [sha256.Size]byte) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.durable[principal] == seen {
+		return nil
+	}
+	if err := n.fsys.SyncDir(n.dir); err != nil {
+		return err
+	}
+	if n.durable == nil {
+		n.durable = map[string][sha256.Size]byte{}
+	}
+	n.durable[principal] = seen
+	return nil
+}
+
+// Payload reads the principal's note of id below dir, or the tombstone in its place, for show; fs.ErrNotExist
+// where there is neither.
 func Payload(fsys durable.FS, dir, principal, id string) ([]byte, error) {
 	n := &Notes{fsys: fsys, dir: filepath.Join(dir, DirName)}
 	return n.readFile(fileName(principal, id))
@@ -169,15 +203,23 @@ func (n *Notes) readFile(name string) ([]byte, error) {
 	return data, nil
 }
 
+// parse reads a note, or a tombstone.
 func parse(payload []byte) (note, error) {
 	v, err := canon.Parse(payload)
 	if err != nil {
 		return note{}, fmt.Errorf("damaged note: %w", err)
 	}
 	id, okID := v.Get("request_id").Text()
+	if erased, _ := v.Get("erased").Bool(); erased && okID {
+		digest, isText := v.Get("args_digest").Text()
+		if v.Get("args_digest").Exists() && (!isText || !isHash(digest)) {
+			return note{}, errors.New("damaged tombstone: args_digest is no digest")
+		}
+		return note{id: id, erased: true, digest: digest}, nil
+	}
 	text, okText := v.Get("text").Text()
 	if !okID || !okText {
 		return note{}, errors.New("damaged note: request_id or text is missing")
 	}
-	return note{id, text}, nil
+	return note{id: id, text: text}, nil
 }

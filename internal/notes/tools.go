@@ -14,7 +14,7 @@ import (
 
 // Tools returns the tools, in the order in which they are listed.
 func (n *Notes) Tools() []*gate.Tool {
-	return []*gate.Tool{n.writeNote(), n.readLedger(), rmRF()}
+	return []*gate.Tool{n.writeNote(), n.readLedger(), n.eraseNote(), rmRF()}
 }
 
 func (n *Notes) writeNote() *gate.Tool {
@@ -27,21 +27,14 @@ func (n *Notes) writeNote() *gate.Tool {
 			`"request_id":{"type":"string","minLength":1,"description":"Names this note; choose a new one for each new note and keep it for retries."},` +
 			`"text":{"type":"string","description":"What the note says."}},` +
 			`"required":["request_id","text"],"additionalProperties":false},` +
-			`"outputSchema":{"type":"object","properties":{"request_id":{"type":"string"},` +
+			`"outputSchema":{"type":"object","properties":{"erased":{"type":"boolean"},"request_id":{"type":"string"},` +
 			`"status":{"type":"string","enum":["committed","replay","in_flight","conflict"]}},` +
 			`"required":["request_id","status"],"additionalProperties":false},` +
 			`"annotations":{"title":"Write a note","readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`),
-		Check: func(args canon.Value) error {
-			if err := checkArgs(args, "request_id", "text"); err != nil {
-				return err
-			}
-			if id, _ := args.Get("request_id").Text(); id == "" {
-				return errors.New(`argument "request_id" must not be empty`)
-			}
-			return nil
-		},
+		Check:  func(args canon.Value) error { return checkNamed(args, "request_id", "text") },
 		Invoke: n.write,
 		Status: status,
+		Recall: n.recall,
 		Look: func(_ context.Context, caller gate.Caller, id string) (string, bool, error) {
 			return n.digest(caller.Principal, id)
 		},
@@ -69,30 +62,40 @@ func (n *Notes) write(_ context.Context, p *gate.Permit) (gate.Result, error) {
 	return status(grant.ID, ledger.Committed, gate.Result{}), nil
 }
 
-// published says what a note means that is there although no claim knows of it.
+// published says what a note means that is there although no claim knows of it. A tombstone speaks for the note that it
+// took the place of.
 func (n *Notes) published(grant gate.Grant) error {
-	digest, found, err := n.digest(grant.Caller.Principal, grant.ID)
+	there, err := n.find(grant.Caller.Principal, grant.ID)
 	if err != nil {
 		return err
 	}
-	if want, err := grant.Args.Digest(); err != nil || !found || digest != want {
+	if want, err := grant.Args.Digest(); err != nil || there.digest != want {
 		return gate.ErrConflict
 	}
 	return gate.ErrDone
 }
 
-// digest is the digest of the arguments that wrote the principal's note of id. The note is their canonical form.
+// digest is the digest of the arguments that wrote the principal's note of id, which may be erased since.
 func (n *Notes) digest(principal, id string) (digest string, found bool, err error) {
-	payload, found, err := n.payload(principal, id)
-	if err != nil || !found {
-		return "", false, err
+	there, err := n.find(principal, id)
+	return there.digest, there.digest != "", err
+}
+
+// recall is status, and says whether the note was erased since, or its request_id closed before it was written.
+func (n *Notes) recall(caller gate.Caller, id string, outcome ledger.Outcome, stored gate.Result) (gate.Result, error) {
+	there, err := n.find(caller.Principal, id)
+	switch {
+	case err != nil:
+		return gate.Result{}, err
+	case !there.erased:
+		return status(id, outcome, stored), nil
 	}
-	v, err := canon.Parse(payload)
-	if err != nil {
-		return "", true, fmt.Errorf("damaged note: %w", err)
+	object := statusObject(id, string(outcome), true)
+	if outcome == ledger.Conflict {
+		return gate.Structured(object, "conflict: this request_id was erased, and nothing was written. "+
+			"Send a new request_id for a new note."), nil
 	}
-	digest, err = v.Digest()
-	return digest, true, err
+	return structured(object), nil
 }
 
 func (n *Notes) readLedger() *gate.Tool {
@@ -174,21 +177,41 @@ func checkArgs(args canon.Value, names ...string) error {
 	return nil
 }
 
+// checkNamed is checkArgs, and the request_id must not be empty.
+func checkNamed(args canon.Value, names ...string) error {
+	if err := checkArgs(args, names...); err != nil {
+		return err
+	}
+	if id, _ := args.Get("request_id").Text(); id == "" {
+		return errors.New(`argument "request_id" must not be empty`)
+	}
+	return nil
+}
+
 // status words what became of a write_note. A caller that must choose another way is told so in
 // words, beside the status.
 func status(id string, outcome ledger.Outcome, _ gate.Result) gate.Result {
-	b := canon.AppendString([]byte(`{"request_id":`), id)
-	b = canon.AppendString(append(b, `,"status":`...), string(outcome))
-	b = append(b, '}')
+	object := statusObject(id, string(outcome), false)
 	switch outcome {
 	case ledger.Conflict:
-		return gate.Structured(b, "conflict: this request_id already stands for another text, and nothing was written. "+
+		return gate.Structured(object, "conflict: this request_id already stands for another text, and nothing was written. "+
 			"Send a new request_id for a new note, or the same text for a retry.")
 	case ledger.InFlight:
-		return gate.Structured(b, "in_flight: another process is writing this note at the moment. "+
+		return gate.Structured(object, "in_flight: another process is writing this note at the moment. "+
 			"Send the same request_id and text again shortly.")
 	}
-	return structured(b)
+	return structured(object)
+}
+
+// statusObject is the canonical form of what a tool answers about a note.
+func statusObject(id, status string, erased bool) []byte {
+	b := []byte{'{'}
+	if erased {
+		b = append(b, `"erased":true,`...)
+	}
+	b = canon.AppendString(append(b, `"request_id":`...), id)
+	b = canon.AppendString(append(b, `,"status":`...), status)
+	return append(b, '}')
 }
 
 // structured is a result that holds a JSON object.
