@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
+	"sallyport/internal/bridge"
 	"sallyport/internal/canon"
 	"sallyport/internal/gate"
 	"sallyport/internal/wire"
@@ -28,9 +30,15 @@ func resultOf(in wire.Incoming) gate.Result {
 		return gate.Result{Body: in.Error.Bytes(), Form: gate.Fault, Failed: true}
 	}
 	result := gate.Result{Body: in.Result.Bytes(), Form: gate.Whole}
+	asks := true // whoever reads it finds that it asks for something, and nothing else
 	for name, value := range in.Result.Members() {
-		if like := lookalike(name, "resultType", "inputRequests"); like != "" && like != name {
-			result.Open = true // a careless client could take it for that
+		switch like := lookalike(name, "resultType", "inputRequests", "task", "taskId"); like {
+		case "resultType", "inputRequests":
+			if like != name {
+				result.Open, asks = true, false // a careless client could take it for that
+			}
+		case "task", "taskId":
+			asks = false
 		}
 		switch name {
 		case "isError":
@@ -38,33 +46,64 @@ func resultOf(in wire.Incoming) gate.Result {
 		case "resultType":
 			kind, ok := value.Text()
 			result.Open = result.Open || !ok || kind != "complete"
+			asks = asks && kind == "input_required"
 		case "inputRequests": // whatever the result says that it is
 			result.Open = true
 		case "task": // of the legacy era, whose results have no resultType
 			result.Open = result.Open || member(value, "taskId").Exists()
 		}
 	}
+	result.Task = result.Open && !(asks && member(in.Result, "resultType").Exists())
 	return result
 }
 
 // reply is the answer to a call that an upstream carried out, or that was answered from what is stored: got is the
-// response as it came, the zero one if there was none. Where the result is what the upstream said, so is the line.
+// response as it came, the zero one if there was none. Where the result is what the upstream said, so is the line, but for
+// what only we may say of it.
 func (s *Server) reply(call *wire.Call, got wire.Incoming, result gate.Result) (wire.Reply, error) {
-	if result.Form == gate.Own {
-		body, err := s.complete(call, result.Body, nil)
+	switch result.Form {
+	case gate.Own:
+		body, err := s.completed(call, result)
 		return wire.Reply{Result: body}, err
-	}
-	if got.Line == nil && result.Form == gate.Whole && call.Era == wire.Modern && !hasResultType(result.Body) {
-		// Stored when a client of the other era asked.
-		body, err := s.complete(call, result.Body, nil)
-		return wire.Reply{Result: body}, err
+	case gate.Whole:
+		if err := settle(call, got, &result); err != nil {
+			return wire.Reply{}, err
+		}
 	}
 	return wire.Reply{Line: answerLine(call.ID, got, result)}, nil
 }
 
-func hasResultType(body []byte) bool {
+// completed is complete for a result of our own, with what the door found when it looked at what the call left.
+func (s *Server) completed(call *wire.Call, result gate.Result) ([]byte, error) {
+	body, err := s.complete(call, result.Body, nil)
+	if err != nil || result.Checks == gate.Unchecked {
+		return body, err
+	}
 	v, err := canon.Skim(body)
-	return err == nil && member(v, "resultType").Exists()
+	return verified(v, result.Checks), err
+}
+
+// settle makes an upstream's result what goes to the client: it says of its verification what the door says, and one that was
+// stored when a client of the other era asked gets the type that the modern era wants.
+func settle(call *wire.Call, got wire.Incoming, result *gate.Result) error {
+	v := got.Result
+	if !same(v.Bytes(), result.Body) {
+		var err error
+		if v, err = canon.Skim(result.Body); err != nil {
+			return err
+		}
+	}
+	typed := got.Line != nil || call.Era != wire.Modern || member(v, "resultType").Exists() || v.Kind() != canon.Object
+	switch {
+	case strings.HasPrefix(call.Method, "tasks/"):
+		result.Body = unverified(v)
+	default:
+		result.Body = verified(v, result.Checks)
+	}
+	if !typed {
+		result.Body = bridge.WithFirst(result.Body, `"resultType":"complete"`)
+	}
+	return nil
 }
 
 // answerLine is the response with that result to the request with this id. Where got, whose id that is, has the result

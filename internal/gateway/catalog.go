@@ -346,9 +346,14 @@ func (l *leg) ownRequest(method string, cursor canon.Value) []byte {
 
 // appendMeta appends the _meta of a modern request of our own.
 func (s *Server) appendMeta(dst []byte) []byte {
-	dst = canon.AppendString(append(dst, `{"`+wire.MetaProtocolVersion+`":`...), modernVersion)
+	return append(s.appendOwnMeta(append(dst, '{')), '}')
+}
+
+// appendOwnMeta appends the members of that.
+func (s *Server) appendOwnMeta(dst []byte) []byte {
+	dst = canon.AppendString(append(dst, `"`+wire.MetaProtocolVersion+`":`...), modernVersion)
 	dst = append(dst, `,"`+wire.MetaClientCapabilities+`":{},"`+wire.MetaClientInfo+`":`...)
-	return append(s.appendInfo(dst), '}')
+	return s.appendInfo(dst)
 }
 
 // modernVersion is the version of our own modern requests.

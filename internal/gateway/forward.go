@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"sallyport/internal/canon"
@@ -18,7 +19,7 @@ type passage struct {
 	leg  *leg
 	call *wire.Call
 	out  wire.Outgoing
-	gate gate.Call // but for Caller, Meta, Round, TraceID and Invoke
+	gate gate.Call // but for Round and Invoke
 
 	// again returns what to send instead after the upstream refused the headers of the request, or nothing. May be nil.
 	again func(ctx context.Context) (wire.Outgoing, bool)
@@ -32,17 +33,14 @@ type passage struct {
 
 // pass takes a request through the door, and answers with what the upstream says to it.
 func (s *Server) pass(ctx context.Context, p *passage) (wire.Reply, error) {
-	p.gate.Caller = p.leg.visit.caller
-	p.gate.Meta = p.call.Meta
 	p.gate.Round = round(p.call.Params)
-	p.gate.TraceID = traceID(p.call.Meta)
 	p.gate.Invoke = p.invoke
 	result, err := s.Door.Do(ctx, p.gate)
 	switch {
 	case err != nil && headersRefused(err):
 		return wire.Reply{}, err // nothing was done, and the client can do something about it
 	case err != nil:
-		return wire.Reply{}, outwardOf(p.gate, err)
+		return s.turnedDown(p.call, p.gate, err)
 	}
 	return s.arrived(ctx, p, result)
 }
@@ -97,25 +95,24 @@ func headersRefused(err error) bool {
 }
 
 // carry is leg.call for what the gate lets through: its errors are worded for the gate, and it does not wait for ever.
-func (l *leg) carry(parent context.Context, on *wire.Call, out *wire.Outgoing, answer *wire.Incoming) error {
-	ctx, cancel := context.WithTimeout(parent, l.visit.server.callTimeout())
-	defer cancel()
+func (l *leg) carry(ctx context.Context, on *wire.Call, out *wire.Outgoing, answer *wire.Incoming) error {
+	out.Within = l.visit.server.callTimeout()
 	err := l.call(ctx, on, out, answer)
 	if err == nil {
 		return nil
 	}
-	return l.carried(parent, ctx, err)
+	return l.carried(ctx, err)
 }
 
-// carried words why a call has no answer; ctx is its own, parent that of who waits for it.
-func (l *leg) carried(parent, ctx context.Context, err error) error {
+// carried words why a call has no answer; ctx is that of who waits for it.
+func (l *leg) carried(ctx context.Context, err error) error {
 	var unsent *wire.NotSentError
 	switch {
 	case errors.As(err, &unsent):
 		return &gate.NotDone{Err: fmt.Errorf("server %q: %w", l.up.Name(), err)}
-	case parent.Err() == nil && ctx.Err() != nil:
+	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		return &wire.LostError{Err: fmt.Errorf("server %q gave no answer within %v", l.up.Name(), l.visit.server.callTimeout())}
-	case parent.Err() == nil:
+	case ctx.Err() == nil:
 		return fmt.Errorf("server %q: %w", l.up.Name(), err)
 	}
 	return err
@@ -219,9 +216,16 @@ func (s *Server) opened(ctx context.Context, p *passage, body []byte) error {
 		return err
 	}
 	for name, value := range result.Members() {
-		switch like := lookalike(name, "inputRequests", "task"); {
+		switch like := lookalike(name, "inputRequests", "requestState", "task"); {
+		case like == "requestState":
+			if state, _ := value.Text(); strings.HasPrefix(state, approvalState) {
+				return errPosing
+			}
 		case like == "inputRequests":
-			for _, request := range value.Members() {
+			for key, request := range value.Members() {
+				if key == approvalKey {
+					return errPosing
+				}
 				if err := s.judgeInput(ctx, p, request); err != nil {
 					return err
 				}
@@ -238,6 +242,9 @@ func (s *Server) opened(ctx context.Context, p *passage, body []byte) error {
 	return nil
 }
 
+// errPosing is the answer in the place of what an upstream asks as only we do: what the client would say to it was for us.
+var errPosing = &wire.Error{Code: wire.CodeInternal, Message: "the server asks for something in the gate's own name"}
+
 // judgeInput takes one thing that an upstream wants to have answered through the door. What it has to say of it goes to
 // the client with the result, or not at all.
 func (s *Server) judgeInput(ctx context.Context, p *passage, request canon.Value) error {
@@ -251,6 +258,8 @@ func (s *Server) judgeInput(ctx context.Context, p *passage, request canon.Value
 		Method: method,
 		Tool:   methodTool(p.leg.up, method),
 		Args:   strict.Get("params"),
+
+		Observe: s.observer(p.leg.visit.caller, p.leg.visit, p.call.Era),
 		Invoke: func(_ context.Context, permit *gate.Permit) (gate.Result, error) {
 			if _, err := permit.Use(method); err != nil {
 				return gate.Result{}, err

@@ -244,6 +244,8 @@ func (d *door) Visible(_ gate.Caller, tool *gate.Tool) bool {
 	return !d.hidden[tool.Name]
 }
 
+func (d *door) Preview(gate.Call) gate.Preview { return gate.Preview{} }
+
 func (d *door) MethodVisible(c gate.Caller, method string) bool {
 	return d.Visible(c, &gate.Tool{Name: method})
 }

@@ -21,6 +21,7 @@ func (s *Server) relayInitialize(ctx context.Context, v *visit, call *wire.Call)
 	if err != nil {
 		return wire.Reply{}, err
 	}
+	call.Session.Declare(elicits(call.Params.Get("capabilities")))
 	v.mu.Lock()
 	again := v.hello != nil
 	v.hello, v.opened = hello.Line, nil

@@ -8,6 +8,7 @@ import (
 
 	"sallyport/internal/canon"
 	"sallyport/internal/gate"
+	"sallyport/internal/interlock"
 	"sallyport/internal/wire"
 )
 
@@ -40,7 +41,7 @@ func (l *leg) heard(c *connection, on *wire.Call, in wire.Incoming) {
 	case in.Method == "notifications/cancelled" && l.cancelAsk(in.Params.Get("requestId")):
 	default:
 		l.note(in.Method)
-		if to != nil {
+		if in, err := noticed(in); err == nil && to != nil {
 			to.Forward(in.Line)
 		}
 	}
@@ -100,7 +101,8 @@ func (l *leg) asked(c *connection, to teller, in wire.Incoming) {
 	l.mu.Unlock()
 	if busy {
 		cancel()
-		l.refuseAsk(c, in)
+		l.warnOnce("an upstream asks too much at once, or twice under one id")
+		l.refuseAsk(c, in, &wire.Error{Code: wire.CodeInternal, Message: "busy: ask again later"})
 		return
 	}
 	done := func() {
@@ -117,9 +119,8 @@ func (l *leg) asked(c *connection, to teller, in wire.Incoming) {
 	}
 }
 
-// refuseAsk answers what the upstream asks beyond what it may ask at once, as long as it reads our answers.
-func (l *leg) refuseAsk(c *connection, in wire.Incoming) {
-	l.warnOnce("an upstream asks too much at once, or twice under one id")
+// refuseAsk answers what the upstream must not ask, as long as it reads our answers.
+func (l *leg) refuseAsk(c *connection, in wire.Incoming, why *wire.Error) {
 	l.mu.Lock()
 	full := l.refusing >= maxAsking
 	if !full {
@@ -136,7 +137,7 @@ func (l *leg) refuseAsk(c *connection, in wire.Incoming) {
 	}
 	if !l.visit.begin(func() {
 		defer done()
-		l.answer(c, errorLine(in.ID, &wire.Error{Code: wire.CodeInternal, Message: "busy: ask again later"}))
+		l.answer(c, errorLine(in.ID, why))
 	}) {
 		done()
 	}
@@ -190,11 +191,15 @@ func (l *leg) ask(ctx context.Context, to teller, in wire.Incoming) (answer []by
 	}
 	var got wire.Incoming
 	result, err := l.visit.server.Door.Do(ctx, gate.Call{
-		Caller: l.visit.caller,
-		Method: in.Method,
-		Tool:   methodTool(l.up, in.Method),
-		Args:   params,
-		Meta:   params.Get("_meta"),
+		Caller:  l.visit.caller,
+		Method:  in.Method,
+		Tool:    methodTool(l.up, in.Method),
+		Args:    params,
+		Meta:    params.Get("_meta"),
+		Observe: l.visit.server.observer(l.visit.caller, l.visit, l.era),
+		Ask: func(ctx context.Context, approval *interlock.Approval) (gate.Said, error) {
+			return l.visit.server.askNow(ctx, to, l.elicits(), approval)
+		},
 		Invoke: func(ctx context.Context, p *gate.Permit) (gate.Result, error) {
 			if _, err := p.Use(in.Method); err != nil {
 				return gate.Result{}, err
@@ -216,6 +221,11 @@ func (l *leg) ask(ctx context.Context, to teller, in wire.Incoming) (answer []by
 		return refuse(wire.CodeInternal, "the client could not be asked")
 	}
 	return answerLine(in.ID, got, result)
+}
+
+// elicits reports whether the client of a leg can be asked by requests to put a form to its person.
+func (l *leg) elicits() bool {
+	return l.era == wire.Legacy && l.visit.session != nil && l.visit.session.Elicits()
 }
 
 // strictly reads again, as strictly as what clients send, what was only skimmed. An absent value stays absent.

@@ -14,6 +14,8 @@ type open struct{}
 
 func (open) Visible(gate.Caller, *gate.Tool) bool { return true }
 
+func (open) Preview(gate.Call) gate.Preview { return gate.Preview{} }
+
 func (open) MethodVisible(gate.Caller, string) bool { return true }
 
 func (open) Do(context.Context, gate.Call) (gate.Result, error) { return gate.Result{}, nil }

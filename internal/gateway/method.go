@@ -11,7 +11,12 @@ import (
 
 // relayMethod takes a request other than a tools/call through the door to the upstream that it is for.
 func (s *Server) relayMethod(ctx context.Context, v *visit, call *wire.Call) (wire.Reply, error) {
+	call, c, err := taken(call)
+	if err != nil {
+		return wire.Reply{}, err
+	}
 	g := gate.Call{Method: call.Method, Args: call.Params}
+	s.equip(&g, v, call, c)
 	t, err := s.target(ctx, v, call)
 	if ctx.Err() != nil {
 		return wire.Reply{}, ctx.Err()
@@ -22,7 +27,7 @@ func (s *Server) relayMethod(ctx context.Context, v *visit, call *wire.Call) (wi
 			err = methodNotFound(call.Method)
 		}
 		if t.missing {
-			err = s.absent(ctx, v, call, g, err)
+			return s.absent(ctx, v, call, g, err)
 		}
 		return wire.Reply{}, err
 	}
@@ -40,16 +45,16 @@ func (s *Server) relayMethod(ctx context.Context, v *visit, call *wire.Call) (wi
 
 // absent takes a request for what no server has through the door: whoever may not ask gets the answer that he would get if it
 // were there, and the attempt is on record.
-func (s *Server) absent(ctx context.Context, v *visit, call *wire.Call, g gate.Call, missing error) error {
-	g.Caller, g.Meta, g.TraceID = v.caller, call.Meta, traceID(call.Meta)
+func (s *Server) absent(ctx context.Context, v *visit, call *wire.Call, g gate.Call, missing error) (wire.Reply, error) {
 	g.Tool = methodTool(v.legsFor(call.Era)[0].up, call.Method)
 	g.Invoke = func(context.Context, *gate.Permit) (gate.Result, error) {
 		return gate.Result{}, &gate.NotDone{Err: missing}
 	}
-	if _, err := s.Door.Do(ctx, g); isDenied(err) {
-		return outwardOf(g, err)
+	_, err := s.Door.Do(ctx, g)
+	if isDenied(err) || isAsked(err) {
+		return s.turnedDown(call, g, err)
 	}
-	return missing
+	return wire.Reply{}, missing
 }
 
 // target is what a request other than a tools/call is for.

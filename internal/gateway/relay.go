@@ -91,10 +91,13 @@ func (s *Server) relayCall(ctx context.Context, v *visit, call *wire.Call) (wire
 		return wire.Reply{}, invalid("params.name must be a string")
 	}
 	if s.tool(name) != nil {
-		result, err := s.callTool(ctx, call)
-		return wire.Reply{Result: result}, err
+		return s.callOwn(ctx, v, call)
 	}
-	p, reply, err := s.callPassage(ctx, v, call, name)
+	call, c, err := taken(call)
+	if err != nil {
+		return wire.Reply{}, err
+	}
+	p, reply, err := s.callPassage(ctx, v, call, c, name)
 	if p == nil || err != nil {
 		return reply, err
 	}
@@ -102,12 +105,13 @@ func (s *Server) relayCall(ctx context.Context, v *visit, call *wire.Call) (wire
 }
 
 // callPassage makes a tools/call ready for the door; nil is a call that has its answer already.
-func (s *Server) callPassage(ctx context.Context, v *visit, call *wire.Call, name string) (*passage, wire.Reply, error) {
+func (s *Server) callPassage(ctx context.Context, v *visit, call *wire.Call, c *consent, name string) (*passage, wire.Reply, error) {
 	l, r, err := s.whose(ctx, v, call.Era, toolList, name)
 	if ctx.Err() != nil {
 		return nil, wire.Reply{}, ctx.Err()
 	}
 	p := &passage{leg: l, call: call, gate: gate.Call{Name: name, Args: call.Params.Get("arguments")}}
+	s.equip(&p.gate, v, call, c)
 	switch {
 	case err != nil:
 		// The policy is asked all the same, and what it refuses is on record.
@@ -115,7 +119,7 @@ func (s *Server) callPassage(ctx context.Context, v *visit, call *wire.Call, nam
 		reply, err := s.unreached(ctx, l, call, p.gate, err)
 		return nil, reply, err
 	case r == nil:
-		reply, err := s.unknown(ctx, v, call, p.gate)
+		reply, err := s.unknown(ctx, call, p.gate)
 		return nil, reply, err
 	}
 	p.gate.Tool = r.tool
@@ -136,17 +140,11 @@ func (s *Server) callPassage(ctx context.Context, v *visit, call *wire.Call, nam
 
 // refreshed is the request of a passage with the headers that its tool wants by now.
 func (s *Server) refreshed(ctx context.Context, p *passage, name string) (wire.Outgoing, bool) {
-	l := p.leg
-	l.catalog.forget()
-	fresh, err := l.catalog.find(ctx, toolList, name)
-	if err != nil || fresh == nil || s.refuse(l.up, fresh) != nil {
-		return wire.Outgoing{}, false
-	}
-	headers, err := fresh.headers()
+	headers, ok := p.leg.freshHeaders(ctx, name, p.call.Params.Get("arguments"))
 	again := p.out
 	again.Hear = nil // it was for the connection of the first attempt
-	again.ParamHeaders = headerValues(headers, p.call.Params.Get("arguments"))
-	return again, err == nil
+	again.ParamHeaders = headers
+	return again, ok
 }
 
 // addHeaders gives a call the headers that its tool wants, after it has compared them with those that came with it.
@@ -177,10 +175,9 @@ func (s *Server) refusal(l *leg, r *row) *gate.DeniedError {
 }
 
 // unknown takes a call of what nobody has through the door, which denies and records it.
-func (s *Server) unknown(ctx context.Context, v *visit, call *wire.Call, g gate.Call) (wire.Reply, error) {
-	g.Caller, g.Meta, g.TraceID = v.caller, call.Meta, traceID(call.Meta)
+func (s *Server) unknown(ctx context.Context, call *wire.Call, g gate.Call) (wire.Reply, error) {
 	if _, err := s.Door.Do(ctx, g); err != nil {
-		return wire.Reply{}, outwardOf(g, err)
+		return s.turnedDown(call, g, err)
 	}
 	return wire.Reply{}, outwardOf(g, &gate.DeniedError{Tool: g.Name, Rule: "unknown", Hidden: true})
 }
@@ -188,13 +185,12 @@ func (s *Server) unknown(ctx context.Context, v *visit, call *wire.Call, g gate.
 // unreached takes a call through the door of which it is known that it will not reach its upstream.
 func (s *Server) unreached(ctx context.Context, l *leg, call *wire.Call, g gate.Call, why error) (wire.Reply, error) {
 	l.log("an upstream's list could not be read", "error", why)
-	g.Caller, g.Meta, g.TraceID = l.visit.caller, call.Meta, traceID(call.Meta)
 	g.Invoke = func(context.Context, *gate.Permit) (gate.Result, error) {
 		return gate.Result{}, &gate.NotDone{Err: why}
 	}
 	result, err := s.Door.Do(ctx, g)
 	if err != nil {
-		return wire.Reply{}, outwardOf(g, err)
+		return s.turnedDown(call, g, err)
 	}
 	return s.reply(call, wire.Incoming{}, result) // the answer to an earlier attempt
 }
@@ -238,14 +234,8 @@ func (s *Server) relayLevel(ctx context.Context, v *visit, call *wire.Call) (wir
 		return wire.Reply{}, err
 	}
 	legs := v.legsFor(call.Era)
-	g := gate.Call{
-		Caller:  v.caller,
-		Method:  call.Method,
-		Tool:    methodTool(legs[0].up, call.Method),
-		Args:    call.Params,
-		Meta:    call.Meta,
-		TraceID: traceID(call.Meta),
-	}
+	g := gate.Call{Method: call.Method, Tool: methodTool(legs[0].up, call.Method), Args: call.Params}
+	s.equip(&g, v, call, nil)
 	g.Invoke = func(ctx context.Context, permit *gate.Permit) (gate.Result, error) {
 		if _, err := permit.Use(g.Tool.Name); err != nil {
 			return gate.Result{}, err
@@ -261,7 +251,7 @@ func (s *Server) relayLevel(ctx context.Context, v *visit, call *wire.Call) (wir
 	}
 	result, err := s.Door.Do(ctx, g)
 	if err != nil {
-		return wire.Reply{}, outwardOf(g, err)
+		return s.turnedDown(call, g, err)
 	}
 	return s.reply(call, wire.Incoming{}, result)
 }

@@ -20,22 +20,26 @@ import (
 
 	"sallyport/internal/gate"
 	"sallyport/internal/gateway"
+	"sallyport/internal/policy"
 	"sallyport/internal/wire"
 )
 
 // TestRelayedConversations plays the conversations in testdata/relay/*.txtar, between a client, a server and upstreams.
 // Their lines are:
 //
-//	> TEXT              the client sends TEXT
+//	> TEXT              the client sends TEXT, in which "OWN" is the id of ours that it was asked something under last
 //	>q "TEXT"           the client sends the bytes of a Go string
 //	< TEXT              the client has been sent TEXT before the next line
 //	: NAME TEXT         the upstream NAME has been sent TEXT, or "negotiate" or "cancelled ID"; OWN is an id of ours
 //	= NAME TEXT         the upstream NAME says TEXT
 //	! upstream NAME ERA RESULT    there is such an upstream, of that era, with that welcome; before all else
+//	! tool NAME                   there is such a tool of our own; before all else
 //	! rows NAME METHOD RESULT     what it answers to our own request
 //	! die NAME, ! down NAME, ! up NAME
 //	! deny X, ! allow X           the policy denies the tool or the method X from now on
 //	! hide X, ! show X            likewise, and X must not be known to exist
+//	! ask X                       likewise, and it asks a person; "! agree" and "! refuse" are that person at the terminal
+//	! verify X TOOL               what calls of X leave is looked at by TOOL, and is as expected if that says "as expected"
 //	! wait DURATION
 //
 // What was sent between two lines stands upstream by upstream, then the client's.
@@ -73,6 +77,7 @@ func TestRelayedConversations(t *testing.T) {
 
 func playRelayed(t *testing.T, script string) string {
 	var ups []*fake
+	var own []*gate.Tool
 	var p *relayed
 	var got strings.Builder
 	listen := func() {
@@ -108,8 +113,13 @@ func playRelayed(t *testing.T, script string) string {
 			got.WriteString(line + "\n")
 			continue
 		}
+		if kind == "!" && name == "tool" {
+			own = append(own, echoes(text))
+			got.WriteString(line + "\n")
+			continue
+		}
 		if p == nil {
-			p = newRelayed(t, ups...)
+			p = newRelayedAs(t, func(s *gateway.Server) { s.Tools = own }, ups...)
 		}
 		switch kind {
 		case ">":
@@ -165,6 +175,7 @@ type relayed struct {
 	in     *io.PipeWriter
 	done   chan error
 	stop   context.CancelFunc
+	asked  string // the id of ours that the client heard last
 
 	mu   sync.Mutex // guards text and logs
 	text bytes.Buffer
@@ -210,6 +221,7 @@ func (p *relayed) Write(text []byte) (int, error) {
 
 func (p *relayed) write(text string) {
 	p.t.Helper()
+	text = strings.ReplaceAll(text, `"OWN"`, `"`+p.asked+`"`)
 	if _, err := io.WriteString(p.in, text); err != nil {
 		p.t.Fatal(err)
 	}
@@ -222,6 +234,9 @@ func (p *relayed) heard() []string {
 	defer p.mu.Unlock()
 	var lines []string
 	for line := range strings.Lines(p.text.String()) {
+		if id := ownIDs.FindString(line); id != "" {
+			p.asked = id
+		}
 		line = ownIDs.ReplaceAllString(strings.TrimSuffix(line, "\n"), "OWN")
 		if !json.Valid([]byte(line)) {
 			p.t.Errorf("the client was sent what is no JSON: %s", line)
@@ -248,9 +263,13 @@ func (p *relayed) command(verb, text string, named func(string) *fake) {
 		f.mu.Lock()
 		f.down = verb == "down"
 		f.mu.Unlock()
-	case "deny", "allow", "hide", "show":
+	case "deny", "allow", "hide", "show", "ask":
 		p.door.set(name, verb)
 		p.server.Refresh()
+	case "verify":
+		p.door.verify(name, rest)
+	case "agree", "refuse":
+		p.door.decide(verb == "agree")
 	case "wait":
 		d, err := time.ParseDuration(name)
 		if err != nil {
@@ -268,12 +287,15 @@ type relayDoor struct {
 	mu    sync.Mutex // guards what follows
 	rules map[string]string
 	calls []gate.Call
+	looks map[string]string // the tools that look at what others leave
+	asked []*asked
+	count int // of what was asked
 
 	invoke func(ctx context.Context, c gate.Call) (gate.Result, error)
 }
 
 func newRelayDoor() *relayDoor {
-	d := &relayDoor{rules: make(map[string]string)}
+	d := &relayDoor{rules: make(map[string]string), looks: make(map[string]string)}
 	g := openGate()
 	d.invoke = g.Do
 	return d
@@ -293,6 +315,17 @@ func (d *relayDoor) rule(name string) string {
 
 func (d *relayDoor) Visible(_ gate.Caller, t *gate.Tool) bool { return d.rule(t.Name) != "hide" }
 
+// Preview says that the policy allows what it was not told to deny.
+func (d *relayDoor) Preview(c gate.Call) gate.Preview {
+	d.mu.Lock()
+	d.calls = append(d.calls, c)
+	d.mu.Unlock()
+	if c.Tool == nil || d.rule(c.Name) != "" {
+		return gate.Preview{Reason: "Not here."}
+	}
+	return gate.Preview{Decision: policy.Allow}
+}
+
 func (d *relayDoor) MethodVisible(_ gate.Caller, method string) bool { return d.rule(method) != "hide" }
 
 func (d *relayDoor) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
@@ -310,8 +343,16 @@ func (d *relayDoor) Do(ctx context.Context, c gate.Call) (gate.Result, error) {
 		return gate.Result{}, &gate.DeniedError{Tool: c.Name, Rule: "no-" + name, Reason: "Not here."}
 	case rule == "hide":
 		return gate.Result{}, &gate.DeniedError{Tool: c.Name, Rule: "secret rule", Reason: "secret reason", Hidden: true}
+	case rule == "ask":
+		if err := d.ask(ctx, c); err != nil {
+			return gate.Result{}, err
+		}
 	}
-	return d.invoke(ctx, c)
+	result, err := d.invoke(ctx, c)
+	if look := d.look(c.Name); err == nil && look != "" {
+		result.Checks = d.check(ctx, c, look)
+	}
+	return result, err
 }
 
 // seen returns the calls at the door since it was called last.

@@ -3,9 +3,10 @@
 //
 // Server.ServeLines serves a client over a pair of pipes; Server.Refresh tells clients when a new policy has changed
 // what they see. With Upstreams it stands in front of other servers: it finds out whose a request is, takes what has an
-// effect through the Door, and sends the client's own bytes on and the server's own bytes back. How messages look and
-// travel is package wire's business, what the eras make of each other is package bridge's, and what may happen is the
-// Door's.
+// effect through the Door, and sends the client's own bytes on and the server's own bytes back. It gives the Door the way
+// to look at what a call left, and to ask the client's person; Server.Inside is for a caller of this process. How messages
+// look and travel is package wire's business, what the eras make of each other is package bridge's, and what may happen is
+// the Door's.
 package gateway
 
 import (
@@ -33,6 +34,9 @@ type Door interface {
 
 	// Visible reports whether a caller may see the tool, by the policy of this moment. It is quick.
 	Visible(c gate.Caller, t *gate.Tool) bool
+
+	// Preview says what Do would decide of a call. It touches and records nothing.
+	Preview(c gate.Call) gate.Preview
 
 	// MethodVisible reports whether a caller's request for a method other than tools/call could be allowed, by the policy
 	// of this moment. It is quick.
@@ -141,6 +145,7 @@ func (s *Server) initialize(_ context.Context, call *wire.Call) ([]byte, error) 
 	if !ok {
 		return nil, invalid("params.protocolVersion must be a string")
 	}
+	call.Session.Declare(elicits(call.Params.Get("capabilities")))
 	body := canon.AppendString([]byte(`{"protocolVersion":`), call.Session.Initialize(requested))
 	body = append(body, `,"capabilities":`+capabilities+`,"serverInfo":`...)
 	body = s.appendInfo(body)

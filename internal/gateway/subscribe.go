@@ -311,10 +311,14 @@ func (sub *subscription) grant(in wire.Incoming) bool {
 
 // passOn sends what one of several upstreams says of the subscription to the client, under the client's id.
 func (sub *subscription) passOn(c *connection, l *leg, in wire.Incoming) {
-	id := member(member(in.Params, "_meta"), wire.MetaSubscriptionID)
 	sub.mu.Lock()
 	acked := sub.acked
 	sub.mu.Unlock()
+	in, err := noticed(in)
+	id := member(member(in.Params, "_meta"), wire.MetaSubscriptionID)
+	if err != nil {
+		return // it was JSON, and is so still
+	}
 	if in.Kind != wire.Notification || !id.Exists() {
 		l.heard(c, sub.call, in)
 		return

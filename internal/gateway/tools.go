@@ -48,21 +48,28 @@ func (s *Server) visible(who gate.Caller) []*gate.Tool {
 // callTool takes a call through the door. Whether the tool exists and whether its arguments will do is for the door to
 // say, so that all who may not call get the same answer.
 func (s *Server) callTool(ctx context.Context, call *wire.Call) ([]byte, error) {
+	reply, err := s.callOwn(ctx, nil, call)
+	return reply.Result, err
+}
+
+// callOwn is callTool for a client with a visit, nil where there are no upstreams.
+func (s *Server) callOwn(ctx context.Context, v *visit, call *wire.Call) (wire.Reply, error) {
 	name, ok := call.Params.Get("name").Text()
 	if !ok {
-		return nil, invalid("params.name must be a string")
+		return wire.Reply{}, invalid("params.name must be a string")
 	}
-	result, err := s.Door.Do(ctx, gate.Call{
-		Caller:  callerOf(call.Session),
-		Name:    name,
-		Tool:    s.tool(name),
-		Args:    call.Params.Get("arguments"),
-		TraceID: traceID(call.Meta),
-	})
+	call, c, err := taken(call)
 	if err != nil {
-		return nil, outward(name, err)
+		return wire.Reply{}, err
 	}
-	return s.complete(call, result.Body, nil)
+	g := gate.Call{Name: name, Tool: s.tool(name), Args: call.Params.Get("arguments")}
+	s.equip(&g, v, call, c)
+	result, err := s.Door.Do(ctx, g)
+	if err != nil {
+		return s.turnedDown(call, g, err)
+	}
+	body, err := s.completed(call, result)
+	return wire.Reply{Result: body}, err
 }
 
 // tool returns the tool of exactly that name, nil if there is none.

@@ -158,6 +158,8 @@ type pending struct {
 }
 
 func (l *fakeLink) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, error) {
+	ctx, cancel := r.Bound(ctx)
+	defer cancel()
 	f := l.of
 	f.mu.Lock()
 	select {
@@ -180,7 +182,7 @@ func (l *fakeLink) Call(ctx context.Context, r wire.Outgoing) (wire.Incoming, er
 		p.answer <- mustScan(`{"jsonrpc":"2.0","id":` + id + `,"error":` + text[len("error "):] + `}`)
 	case own && known && text != "never":
 		p.answer <- mustScan(`{"jsonrpc":"2.0","id":` + id + `,"result":` + text + `}`)
-	case own && !known && r.Method != "subscriptions/listen":
+	case own && !known && r.Method != "subscriptions/listen" && r.Method != "tools/call":
 		p.answer <- mustScan(`{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"?"}}`)
 	default:
 		l.pending[id] = p

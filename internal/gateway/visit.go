@@ -17,7 +17,7 @@ import (
 // are a visit each; modern HTTP requests, each of which is a session of its own, share one for each principal.
 type visit struct {
 	server  *Server
-	session *wire.Session // nil where it is shared
+	session *wire.Session // nil where it is shared, and where there is no client
 	caller  gate.Caller
 
 	life    context.Context // of the visit, not of any call: what goes on without one is bound to it
