@@ -27,6 +27,8 @@ func starterPrograms(name string) (program, bool) {
 		return starterWith(name)
 	case "timeout", "flock", "chroot", "setpriv", "gosu", "su-exec", "run-one", "lockf", "setlock", "chpst":
 		return afterOperand(name)
+	case "sallyport":
+		return program{style: names, sub: sallyportSubcommand}, true
 	case "xargs":
 		return program{options: xargsOptions, operands: "x", style: stops | fromIn, stdin: stdinWords}, true
 	case "busybox", "toybox":
@@ -320,4 +322,12 @@ func joinWords(words []Word) Word {
 		splits = splits || w.Splits
 	}
 	return Word{Text: strings.Join(texts, " "), Splits: splits}
+}
+
+// sallyportSubcommand knows that "sallyport wrap" starts the server which its words name, as nohup would.
+func sallyportSubcommand(name string) (string, program) {
+	if name != "wrap" {
+		return "", program{}
+	}
+	return "wrap", program{options: "policy=r ledger= lock=r name= url= header= env= max-line= max-calls= max-result= h|help", operands: "x", style: stops}
 }

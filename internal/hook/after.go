@@ -13,17 +13,19 @@ import (
 	"sallyport/internal/pretool"
 )
 
-// observe records what became of a call and, with the checks on, lets go what it settles. Nothing here can block, so
-// what goes wrong is told on stderr alone.
+// observe records what became of a call, verifies it where the policy asks for that and, with the checks on, lets go what it
+// settles. Nothing here can block, so what goes wrong is told on stderr alone.
 func (r *run) observe(e *Event) {
 	world, homes := r.findWorld(e)
-	l := r.openLedger(r.places(world, homes).Ledger)
+	places := r.places(world, homes)
+	l := r.openLedger(places.Ledger)
 	defer l.Close()
 	rec := e.record()
 	rec.Decision, rec.Outcome = policy.Allow.String(), ledger.Observed
 	if e.Failed {
 		rec.Outcome = ledger.Failed
 	}
+	r.verify(e, places, world, rec)
 	if err := l.Append(rec); err != nil {
 		r.complain("the outcome of a call could not be recorded", err)
 	}

@@ -25,3 +25,20 @@ func BenchmarkCall(b *testing.B) {
 		p.run(Options{Deadline: 20 * time.Second}, System{Stdin: strings.NewReader(text)})
 	}
 }
+
+// BenchmarkAfterWrite is the event after a short write that nobody asks to be verified, BenchmarkVerifiedWrite one that is.
+func BenchmarkAfterWrite(b *testing.B)    { benchmarkAfter(b, testPolicy) }
+func BenchmarkVerifiedWrite(b *testing.B) { benchmarkAfter(b, contentPolicy) }
+
+func benchmarkAfter(b *testing.B, policyText string) {
+	v := newVerified(b, "claude")
+	v.write(v.policy, policyText)
+	v.file("a", "x")
+	text := strings.ReplaceAll(`{"session_id":"s-1","cwd":"@","hook_event_name":"PostToolUse","tool_name":"Write","tool_input":{"file_path":"@/a","content":"x"}}`, "@", v.dir)
+	for b.Loop() {
+		v.run(Options{Deadline: 20 * time.Second}, System{Stdin: strings.NewReader(text)})
+	}
+	if len(v.stopped()) > 0 {
+		b.Fatal(v.stopped())
+	}
+}

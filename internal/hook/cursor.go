@@ -50,6 +50,9 @@ func (cursor) read(f fields) (Event, error) {
 		}
 		return e, e.attach(f.get("attachments"))
 	case "afterFileEdit", "afterTabFileEdit":
+		if edits := f.get("edits"); edits.Kind() == canon.Array {
+			e.Answer = compose(member{"edits", edits})
+		}
 		return e, e.nameless("Edit", f, "file_path")
 	case "beforeMCPExecution", "afterMCPExecution":
 		if e.Tool == "" {

@@ -34,13 +34,16 @@ func (r *run) decide(e *Event) {
 	if places.State != "" {
 		door.Limits = interlock.OpenLimits(r.sys.FS, filepath.Join(places.State, "limits"))
 	}
-	v := door.Decide(e.question(policies.Policy, e.Tool, e.Input, world))
+	q := e.question(policies.Policy, e.Tool, e.Input, world)
+	v := door.Decide(q)
 	judgeInner(door, e, policies.Policy, world, &v)
 	for _, input := range e.Attached {
 		w := *world
 		of := door.Decide(e.question(policies.Policy, e.Tool, input, &w))
 		v.Tighten(of.Decision, of.Why.Rule, of.Why.Reason)
 	}
+	r.mustBeVerified(e, q, policies.Policy, &v)
+	r.holdBack(e, places.Ledger, q, policies.Policy, &v)
 	hints := r.check(e, homes, &v)
 	if !e.repeated() {
 		door.Count(&v)

@@ -41,11 +41,14 @@ type Event struct {
 
 	Attached []canon.Value // inputs of further calls of the tool that are decided together with this one
 
-	Failed bool   // of After: the tool failed
-	Error  string // of After: what it said
+	Failed bool        // of After: the tool failed
+	Error  string      // of After: what it said
+	Answer canon.Value // of After: what it answered, as the host gives it; absent where it does not
 
 	// Unattended says that nobody is there to be asked.
 	Unattended bool
+
+	size int // in bytes, as the host sent it
 
 	// Editor says that an editor speaks which borrows this host's settings (VS Code).
 	Editor bool
@@ -106,7 +109,7 @@ var bom = []byte("\xef\xbb\xbf")
 // read reads an event strictly. Where there is an error the event is as much as could be known of it.
 func (r *run) read(text []byte) (*Event, error) {
 	e, err := readEvent(r.dialect, text)
-	e.Host, e.Unattended = r.Host, unattended(r.sys.Env)
+	e.Host, e.Unattended, e.size = r.Host, unattended(r.sys.Env), len(text)
 	return &e, err
 }
 

@@ -47,6 +47,8 @@ type System struct {
 	FS      durable.FS    // nil is durable.OS
 	Account func() string // the user's home by the user database, "" if unknown; nil asks it
 	Managed string        // the machine's policy file; "" is the usual one
+
+	looking func(path string) // if not nil, is called before a file is held against a claim; for tests
 }
 
 // Ruling is what is decided of an event.
@@ -77,6 +79,8 @@ type run struct {
 	event   atomic.Pointer[Event]   // as soon as it is known
 	pending atomic.Pointer[pending] // a decision that is being recorded
 	told    atomic.Pointer[told]
+
+	verifying atomic.Pointer[verifying] // whoever takes it away says how it ended
 }
 
 // The stages of a worker.
@@ -176,6 +180,10 @@ func (r *run) late(done <-chan struct{}) {
 	recorded := done
 	if unread {
 		recorded = r.recordAlone(ruling, nil)
+	}
+	if stopped := r.stopLate(); stopped != nil {
+		recorded = stopped
+		grace.Reset(r.Deadline) // the host waits much longer, and nobody would look again
 	}
 	select {
 	case <-recorded:

@@ -31,6 +31,9 @@ type PolicyFile struct {
 	SHA256  string // of its text
 }
 
+// defaultLedger is the folder of the ledger of a server that was told no other, in its working folder.
+const defaultLedger = ".ledger"
+
 // Places are where policies of one call are looked for.
 type Places struct {
 	Managed string   // the machine's file
@@ -231,6 +234,9 @@ func (l *loader) own() policy.Own {
 	folders := []string{p.State, p.Ledger, p.Sessions}
 	if p.Managed != "" {
 		folders = append(folders, filepath.Dir(p.Managed))
+	}
+	if p.Dir != "" {
+		folders = append(folders, filepath.Join(p.Dir, defaultLedger))
 	}
 	for _, home := range p.Homes {
 		folders = append(folders, ConfigDir(home), StateDir(home))

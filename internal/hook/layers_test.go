@@ -261,11 +261,11 @@ func TestCompiledPoliciesAreFew(t *testing.T) {
 func TestOwnFiles(t *testing.T) {
 	p := newProject(t, denyTea)
 	p.user("version: 2\ndefault: allow\n")
-	l := loader{places: Places{State: StateDir(p.home), Ledger: "/var/ledger", Homes: []string{p.home}, Managed: "/etc/sallyport/policy.yaml", Named: "/x/named.yaml"}}
+	l := loader{places: Places{State: StateDir(p.home), Ledger: "/var/ledger", Homes: []string{p.home}, Managed: "/etc/sallyport/policy.yaml", Named: "/x/named.yaml", Dir: "/work/app"}}
 	l.files = []PolicyFile{{Path: p.policyFile(), Level: policy.Project}}
 	own := l.own()
 	all := strings.Join(own.Files, " ") + " " + strings.Join(own.Folders, " ")
-	for _, path := range []string{StateDir(p.home), ConfigDir(p.home), "/var/ledger", "/etc/sallyport/policy.yaml", "/x/named.yaml", p.policyFile()} {
+	for _, path := range []string{StateDir(p.home), ConfigDir(p.home), "/var/ledger", "/etc/sallyport/policy.yaml", "/x/named.yaml", p.policyFile(), "/work/app/.ledger"} {
 		if !strings.Contains(all, path) {
 			t.Errorf("%s is not protected: %s", path, all)
 		}

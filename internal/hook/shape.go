@@ -58,6 +58,7 @@ func (f fields) common(e *Event) error {
 // readResult looks at what a tool answered.
 func (e *Event) readResult(f fields) {
 	result := f.get("tool_response", "toolResponse", "tool_result", "toolResult", "tool_output", "result")
+	e.Answer = result
 	e.Failed, e.Error = failure(result)
 	if text, _ := f.text("error", "error_message", "errorMessage"); text != "" {
 		e.Failed, e.Error = true, text
