@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sallyport/internal/durable"
+)
+
+const (
+	journalSuffix = ".jsonl"
+	lockName      = ".lock" // held while runs are looked for and begun
+	lockWait      = 10 * time.Second
+	runLock       = 1 << 61 // the byte of a journal that is locked by whoever carries out the run
+	maxJournal    = 1 << 30 // bytes
+)
+
+// journal is the record of a run, which nobody else carries out as long as it is open.
+type journal struct {
+	header
+	log  *durable.Log[string]
+	lock durable.File
+	plan *Plan
+}
+
+var journalFormat = durable.Format[string]{Next: unseal}
+
+// createJournal begins the journal of a new run: it is there with its first line or not at all.
+func createJournal(fsys durable.FS, dir string, p *Plan, h header, now time.Time) (*journal, error) {
+	line, _ := seal(nil, h.members(now), "")
+	if err := durable.Publish(fsys, dir, h.run+journalSuffix, line, nil); err != nil {
+		return nil, err
+	}
+	return openJournal(fsys, dir, p, h)
+}
+
+// openJournal opens the journal of a run for carrying it out. It is a *RunningError if somebody else does.
+func openJournal(fsys durable.FS, dir string, p *Plan, h header) (*journal, error) {
+	path := filepath.Join(dir, h.run+journalSuffix)
+	lock, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := lock.TryLockByte(runLock)
+	if err == nil && !locked {
+		err = &RunningError{Run: h.run}
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	log, err := durable.OpenLog(fsys, path, journalFormat)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &journal{header: h, log: log, lock: lock, plan: p}, nil
+}
+
+func (j *journal) close() error { return errors.Join(j.log.Close(), j.lock.Close()) }
+
+// note makes a fact durable.
+func (j *journal) note(f *fact) error {
+	members := f.members(j.plan, time.Now())
+	_, err := j.log.Append(func(dst []byte, prev *string) []byte {
+		dst, *prev = seal(dst, members, *prev)
+		return dst
+	})
+	return err
+}
+
+// replay returns the state that the journal leads to.
+func (j *journal) replay(p *shape) (*state, error) {
+	var text []byte
+	err := j.log.View(func(r io.ReaderAt, end int64) error {
+		if end > maxJournal {
+			return fmt.Errorf("%w: it is longer than %d bytes", errLine, maxJournal)
+		}
+		text = make([]byte, end)
+		_, err := io.ReadFull(io.NewSectionReader(r, 0, end), text)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return replay(p, j.plan, text)
+}
+
+// replay returns the state that the whole lines of a journal lead to.
+func replay(p *shape, plan *Plan, text []byte) (*state, error) {
+	s := newState(p)
+	prev, n := "", 0
+	for line := range bytes.Lines(text) {
+		line, whole := bytes.CutSuffix(line, []byte{'\n'})
+		if !whole {
+			return nil, errLine
+		}
+		var err error
+		if prev, err = unseal(&prev, line); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		if n++; n == 1 {
+			continue // the header, which was read before
+		}
+		f, err := readFact(plan, line)
+		if err == nil {
+			err = p.apply(s, f)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if n == 0 {
+		return nil, errLine
+	}
+	return s, nil
+}
+
+func newState(p *shape) *state { return &state{steps: make([]track, len(p.steps))} }
+
+// found is a run whose journal was found.
+type found struct {
+	header
+	over bool // nothing is to come; of the header there is the run's id only
+}
+
+// findRuns lists the runs in a folder, the oldest first.
+func findRuns(fsys durable.FS, dir string) ([]found, error) {
+	names, err := fsys.Names(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []found
+	for _, name := range names {
+		run, isJournal := strings.CutSuffix(name, journalSuffix)
+		if !isJournal || !isRunID(run) {
+			continue
+		}
+		f, err := findRun(fsys, dir, run)
+		if err != nil {
+			return nil, fmt.Errorf("looking at run %s (if its journal cannot be mended, see what it did, then move it away): %w", run, err)
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// findRun looks at one journal.
+func findRun(fsys durable.FS, dir, run string) (found, error) {
+	path := filepath.Join(dir, run+journalSuffix)
+	end, err := durable.Peek(fsys, path)
+	if err != nil {
+		return found{}, err
+	}
+	if _, err := unseal(nil, end.Line); err != nil {
+		return found{}, err
+	}
+	if f, err := readFact(&Plan{}, end.Line); err == nil && f.what == ended {
+		return found{header: header{run: run}, over: true}, nil
+	}
+	first, err := firstLine(fsys, path)
+	if err != nil {
+		return found{}, err
+	}
+	h, err := readHeader(first)
+	if err == nil && h.run != run {
+		err = fmt.Errorf("%w: it is that of run %q", errLine, clip(h.run, maxID))
+	}
+	return found{header: h}, err
+}
+
+func firstLine(fsys durable.FS, path string) ([]byte, error) {
+	f, err := fsys.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	const most = 8 * maxPlan // a plan in its canonical form, and what else stands there
+	for size := 8 << 10; ; size *= 4 {
+		line := make([]byte, size)
+		n, err := f.ReadAt(line, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if line, _, whole := bytes.Cut(line[:n], []byte{'\n'}); whole {
+			return line, nil
+		}
+		if n < size || size > most {
+			return nil, errLine
+		}
+	}
+}
+
+// newRunID is an id that nobody else has. Later ones sort behind earlier ones.
+func newRunID(now time.Time) string {
+	return strings.Replace(now.UTC().Format("20060102T150405.000"), ".", "", 1) + "-" + durable.RandomID()
+}
+
+// isRunID reports whether a text may be the id of a run, and so of a file.
+func isRunID(id string) bool {
+	for _, c := range []byte(id) {
+		if c|0x20 < 'a' || c|0x20 > 'z' {
+			if c != '-' && (c < '0' || c > '9') {
+				return false
+			}
+		}
+	}
+	return id != "" && len(id) <= maxID && id[0] != '-'
+}

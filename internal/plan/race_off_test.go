@@ -1,0 +1,6 @@
+//go:build !race
+
+package plan
+
+// raceEnabled: everything takes ten times as long.
+const raceEnabled = false
