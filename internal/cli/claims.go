@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +14,6 @@ import (
 
 	"sallyport/internal/canon"
 	"sallyport/internal/durable"
-	"sallyport/internal/hook"
 	"sallyport/internal/ledger"
 	"sallyport/internal/mutation"
 )
@@ -113,19 +109,6 @@ func claimState(f mutation.Found) string {
 		return stateInconclusive
 	}
 	return stateUnsettled
-}
-
-// claimsFolder is the folder of the flag, of LEDGER_DIR, the one below the working folder, or that of wrapped servers.
-func claimsFolder(flag string) (string, error) {
-	path, err := ledgerFile(nil, flag)
-	if errors.Is(err, fs.ErrNotExist) && setting(flag, "LEDGER_DIR", "") == "" {
-		if home, homeErr := os.UserHomeDir(); homeErr == nil {
-			if users, usersErr := ledgerFile([]string{hook.StateDir(home)}, ""); usersErr == nil {
-				return filepath.Dir(users), nil
-			}
-		}
-	}
-	return filepath.Dir(path), err
 }
 
 // writeClaims writes those claims of a folder that are wanted, and returns how many there were.

@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"sallyport/internal/canon"
-	"sallyport/internal/durable"
 	"sallyport/internal/gate"
 	"sallyport/internal/mutation"
-	"sallyport/internal/policy"
 )
 
 // resolution is what an operator says of an attempt.
@@ -132,22 +129,13 @@ func resolvable(f mutation.Found) error {
 	}
 }
 
-// settle opens the claims and the ledger that belongs to them, as a server does, and settles an attempt.
+// settle settles an attempt.
 func settle(ctx context.Context, dir string, key mutation.Key, s gate.Settlement, stderr io.Writer) (err error) {
-	if err := durable.OS.IsOwnDir(dir); err != nil {
-		return withHint(fmt.Errorf("opening the ledger's folder: %w", err), "run this as the user who runs the servers")
-	}
-	claims, err := mutation.Open(durable.OS, dir, func() (bool, error) { return true, nil })
-	if err != nil {
-		return withHint(err, "run this as the user who runs the servers, on the folder as they left it")
-	}
-	defer func() { err = errors.Join(err, claims.Close()) }()
-	l, err := openLedger(dir, claims)
+	door, err := openDoor(dir, stderr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
-	door := gate.New(policy.Builtin(), l, claims, slog.New(slog.NewTextHandler(stderr, nil)))
+	defer func() { err = errors.Join(err, door.close()) }()
 	err = door.Resolve(ctx, key, s)
 	switch {
 	case errors.Is(err, mutation.ErrInFlight), errors.Is(err, gate.ErrSettled):

@@ -3,7 +3,7 @@
 //
 // Exit codes, for all commands: 0 done, 1 the answer is no (a ledger that does not verify, a demo
 // that failed), 2 the command could not do its work (usage, configuration, files), 3 a ledger
-// whose only fault is a torn tail.
+// whose only fault is a torn tail. Those of plans are 10 STOP, 11 ROLLBACK done, 12 ROLLBACK failed.
 package cli
 
 import (
@@ -86,7 +86,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newServe(), newWrap(), newVerify(), newStats(), newShow(), newStatus(), newClaims(), newCanon(), newSession(), newHook(), newDemo(),
-		newPolicy(), newInstall(), newUninstall(), newDoctor(), newTrust(), newPin(), newToken(),
+		newRun(), newRehearse(), newRelease(), newApprovals(), newPolicy(), newInstall(), newUninstall(), newDoctor(), newTrust(), newPin(), newToken(),
 		&cobra.Command{
 			Use:   "version",
 			Short: "Print the version",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/hook"
 	"sallyport/internal/install"
 )
 
@@ -172,7 +173,9 @@ func (d *doctor) printJSON(out io.Writer) error {
 
 // host examines all settings files of a host, and reports whether any has an entry of ours.
 func (d *doctor) host(host *install.Host, named bool) bool {
-	configured := false
+	var all []install.Entry
+	var policies []hook.PolicyFile
+	again := ""
 	for _, path := range host.Files(d.where) {
 		file, err := install.Read(path)
 		if err != nil {
@@ -192,12 +195,16 @@ func (d *doctor) host(host *install.Host, named bool) bool {
 		if len(entries) == 0 {
 			continue
 		}
-		configured = true
+		if all == nil {
+			again = d.again(host, file)
+		}
+		all = append(all, entries...)
 		d.settings(host, file, entries)
-		d.commands(host, file, entries)
+		policies = append(policies, d.commands(host, file, entries)...)
 		d.particular(host, file, entries)
 	}
-	return configured
+	d.verification(host, all, policies, again)
+	return all != nil
 }
 
 // unreadable notes a settings file in which nobody can tell what the host sees.

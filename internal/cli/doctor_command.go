@@ -20,8 +20,9 @@ import (
 	"sallyport/internal/policy"
 )
 
-// commands looks at what the entries of a file run: each program, policy and ledger once, and each gate by its probes.
-func (d *doctor) commands(host *install.Host, file *install.File, entries []install.Entry) {
+// commands looks at what the entries of a file run: each program, policy and ledger once, and each gate by its probes. It
+// returns the policy files that are in force.
+func (d *doctor) commands(host *install.Host, file *install.File, entries []install.Entry) (policies []hook.PolicyFile) {
 	began := time.Now()
 	seen := map[string]bool{}
 	once := func(what, value string) bool {
@@ -40,7 +41,7 @@ func (d *doctor) commands(host *install.Host, file *install.File, entries []inst
 			d.binary(host, c.Binary, d.again(host, file))
 		}
 		if once("policy", c.Policy+"\x00"+c.Ledger) {
-			d.policies(host, c)
+			policies = append(policies, d.policies(host, c)...)
 		}
 		if e.Gate && !e.Duplicate {
 			d.probe(host, file, e)
@@ -52,6 +53,7 @@ func (d *doctor) commands(host *install.Host, file *install.File, entries []inst
 	for _, dir := range ledgers { // when the probes have left their records
 		d.ledger(host, dir, began)
 	}
+	return policies
 }
 
 func (d *doctor) ledgerOf(c install.Command) string {
@@ -111,8 +113,8 @@ func writableByOthers(path string) string {
 	return ""
 }
 
-// policies reads the policies that would count for a call in the working folder.
-func (d *doctor) policies(host *install.Host, c install.Command) {
+// policies reads the policies that would count for a call in the working folder, and returns their files.
+func (d *doctor) policies(host *install.Host, c install.Command) []hook.PolicyFile {
 	places := hook.Places{
 		Managed: hook.ManagedPolicy(),
 		Named:   c.Policy,
@@ -124,7 +126,7 @@ func (d *doctor) policies(host *install.Host, c install.Command) {
 	found, err := hook.Load(durable.OS, places)
 	if err != nil {
 		d.add(host.Name, "policy", healthFail, fmt.Sprintf("every call is denied: %v", err), hintOf(err))
-		return
+		return nil
 	}
 	for _, f := range found.Files {
 		if f.Level == policy.Project && !f.Trusted {
@@ -136,6 +138,7 @@ func (d *doctor) policies(host *install.Host, c install.Command) {
 	if len(found.Files) == 0 {
 		d.add(host.Name, "policy", healthOK, "no file; the starter pack and the built-in rules decide", "")
 	}
+	return found.Files
 }
 
 // homes are the folders in which the user's policy is looked for: HOME, and the account's own.

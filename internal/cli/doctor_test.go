@@ -127,3 +127,14 @@ func TestSwitchesOfCodex(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsAfterWritesAreInstalled: what doctor looks for is what install puts in, and of each host that has such an event.
+func TestEventsAfterWritesAreInstalled(t *testing.T) {
+	for _, host := range install.Hosts() {
+		_, others := host.Events()
+		after := eventAfterWrite(host.Name)
+		if (after == "") != (len(others) == 0) || after != "" && !slices.Contains(others, after) {
+			t.Errorf("%s: doctor looks for %q, and install puts in %v", host.Name, after, others)
+		}
+	}
+}

@@ -17,7 +17,7 @@ import (
 	"sallyport/internal/upstream"
 )
 
-// gateOptions are what serve and wrap have in common.
+// gateOptions are what serve, wrap, run and rehearse have in common.
 type gateOptions struct {
 	policy, ledger, lock         string
 	maxLine, maxCalls, maxResult int
@@ -28,11 +28,22 @@ type gateOptions struct {
 }
 
 func (o *gateOptions) gateFlags(flags *pflag.FlagSet) {
+	o.stateFlags(flags)
+	flags.IntVar(&o.maxLine, "max-line", maxLine, "the longest message of a client in `BYTES`; a longer one is refused, the session goes on")
+	flags.IntVar(&o.maxCalls, "max-calls", maxCalls, "how many calls of built-in tools run at once, a `NUMBER`; others wait")
+}
+
+// The limits where no flag says otherwise.
+const (
+	maxLine  = 16 << 20
+	maxCalls = 64
+)
+
+// stateFlags are those of gateFlags that are not about clients.
+func (o *gateOptions) stateFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.policy, "policy", "", "the policy `FILE` (or POLICY_PATH)")
 	flags.StringVar(&o.ledger, "ledger", "", "the `FOLDER` of ledger and claims (or LEDGER_DIR)")
 	flags.StringVar(&o.lock, "lock", "", "the `FILE` of pinned definitions (else sallyport.lock beside the servers' file or in the working folder, if there is one)")
-	flags.IntVar(&o.maxLine, "max-line", 16<<20, "the longest message of a client in `BYTES`; a longer one is refused, the session goes on")
-	flags.IntVar(&o.maxCalls, "max-calls", 64, "how many calls of built-in tools run at once, a `NUMBER`; others wait")
 	flags.IntVar(&o.maxResult, "max-result", 64<<20, "the longest message of an upstream server in `BYTES`; a longer one costs its call only")
 }
 

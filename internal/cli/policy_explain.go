@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -177,19 +178,20 @@ func (e *explanation) print(w io.Writer) error {
 	if seen := e.why.Observed; seen.Rule != "" {
 		fmt.Fprintf(w, "observed %s, by %s\n", seen.Decision, seen.Rule)
 	}
-	if terms := shownTerms(e.terms); terms != "" && e.decision == policy.Allow {
+	if terms := shownTerms(e.terms, e.isHooked()); terms != "" && e.decision != policy.Deny {
 		fmt.Fprintf(w, "terms    %s\n", terms)
 	}
 	return nil
 }
 
 // isCall reports whether it is about a call of a tool.
-func (e *explanation) isCall() bool {
-	return e.request.Method == "tools/call" || strings.HasPrefix(e.request.Method, "hook/")
-}
+func (e *explanation) isCall() bool { return e.request.Method == "tools/call" || e.isHooked() }
 
-// shownTerms says how a call that is allowed is carried out, where rules say it.
-func shownTerms(t policy.Terms) string {
+// isHooked reports whether it is about a call that a hook is asked about.
+func (e *explanation) isHooked() bool { return strings.HasPrefix(e.request.Method, "hook/") }
+
+// shownTerms says how a call that is allowed, or that a person agrees to, is carried out, where rules say it.
+func shownTerms(t policy.Terms, hooked bool) string {
 	var parts []string
 	if t.ReadOnly {
 		parts = append(parts, "it only reads")
@@ -200,6 +202,7 @@ func shownTerms(t policy.Terms) string {
 	if t.Idempotent {
 		parts = append(parts, "idempotent")
 	}
+	parts = append(parts, shownLater(t, hooked)...)
 	if t.Output.MaxBytes > 0 {
 		parts = append(parts, fmt.Sprintf("at most %d bytes of result", t.Output.MaxBytes))
 	}
@@ -210,6 +213,42 @@ func shownTerms(t policy.Terms) string {
 		parts = append(parts, "secrets masked")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// shownLater says what comes before and after a call: who must agree, and what verifies it. Of a hook's call the host asks, in
+// its own time, and only files are verified; a server carries out no call of which only a hook could tell what it wrote.
+func shownLater(t policy.Terms, hooked bool) (parts []string) {
+	for _, v := range t.Verify {
+		switch {
+		case hooked && !v.Content:
+		case !hooked && v.Content:
+			parts = append(parts, "denied by a server, since by "+v.Rule+" it is verified by "+v.String()+", and only hooks know that")
+		case v.For > 0:
+			parts = append(parts, fmt.Sprintf("verified by %s, by %s, looked at again for %s", v, v.Rule, span(v.For)))
+		default:
+			parts = append(parts, fmt.Sprintf("verified by %s, by %s", v, v.Rule))
+		}
+	}
+	switch {
+	case t.Expires == 0 || hooked:
+	case t.Operator:
+		parts = append(parts, "an operator has "+span(t.Expires)+" to agree, at a terminal")
+	default:
+		parts = append(parts, "a person has "+span(t.Expires)+" to agree")
+	}
+	return parts
+}
+
+// span is a time without the smaller units that are zero.
+func span(d time.Duration) string {
+	text := d.String()
+	if short, whole := strings.CutSuffix(text, "m0s"); whole {
+		text = short + "m"
+	}
+	if short, whole := strings.CutSuffix(text, "h0m"); whole {
+		text = short + "h"
+	}
+	return text
 }
 
 func treated(how output.Treatment) string {
@@ -281,7 +320,7 @@ func (e *explanation) json() []byte {
 		b = append(canon.AppendString(b, s.Note), '}')
 	}
 	b = canon.AppendString(append(b, `],"method":`...), e.request.Method)
-	b = canon.AppendString(append(b, `,"terms":`...), shownTerms(e.terms))
+	b = canon.AppendString(append(b, `,"terms":`...), shownTerms(e.terms, e.isHooked()))
 	b = fmt.Appendf(b, `,"decision":"%s","rule":`, e.decision)
 	b = canon.AppendString(b, e.why.Rule)
 	b = canon.AppendString(append(b, `,"reason":`...), e.why.Reason)

@@ -38,7 +38,8 @@ func newServe() *cobra.Command {
 		Short: "Serve gated tools over MCP: our own, or those of other servers",
 		Long: `Serves MCP on stdin and stdout, or over HTTP, in both protocol eras: 2026-07-28 without a handshake, and initialize for
 2025-11-25, 2025-06-18, 2025-03-26 and 2024-11-05. Every call is decided by the policy, carried out at most once for
-each request_id, and recorded in the ledger. Without a policy file a built-in one allows every built-in tool but rm_rf.
+each request_id, and recorded in the ledger. Without a policy file a built-in one allows every built-in tool but rm_rf
+and erase_note.
 With --servers it stands in front of the servers of that file, which is the mcpServers JSON that every client has: of one
 server the names are unchanged, of several a tool is SERVER__TOOL. Without --policy the user's and the project's policies
 and the starter pack count then, as in a hook, and the ledger is in ~/.local/state/sallyport.
@@ -163,13 +164,7 @@ func openStores(dir string) (*stores, error) {
 	if s.notes, err = notes.Open(durable.OS, dir); err != nil && !errors.Is(err, durable.ErrUnsupported) {
 		return nil, err
 	}
-	s.claims, err = mutation.Open(durable.OS, dir, func() (bool, error) {
-		held, err := ledger.HoldsMutations(filepath.Join(dir, ledger.FileName))
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		return held, err
-	})
+	s.claims, err = mutation.Open(durable.OS, dir, func() (bool, error) { return holdsMutations(dir) })
 	if errors.Is(err, mutation.ErrLost) || errors.Is(err, durable.ErrUnsupported) {
 		s.claims, err = mutation.Refusing(err), nil
 	}
@@ -181,6 +176,16 @@ func openStores(dir string) (*stores, error) {
 		return nil, errors.Join(err, s.claims.Close())
 	}
 	return s, nil
+}
+
+// holdsMutations reports whether the ledger of a folder tells of mutations, so that it was written with claims. A folder
+// without a ledger holds none.
+func holdsMutations(dir string) (bool, error) {
+	held, err := ledger.HoldsMutations(filepath.Join(dir, ledger.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return held, err
 }
 
 // openLedger opens the ledger, unless it lost whole records that its claims know of. One whose last

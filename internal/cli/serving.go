@@ -63,6 +63,7 @@ func newServing(opt serveOptions, log *slog.Logger, stderr io.Writer) (*serving,
 	if homes := s.door.World.Homes; len(homes) > 0 {
 		s.door.Limits = interlock.OpenLimits(durable.OS, filepath.Join(hook.StateDir(homes[0]), "limits"))
 	}
+	s.door.Stops, s.door.Approvals = stopsOf(opt.ledger), approvalsOf(opt.ledger)
 	s.front = &gateway.Server{Door: s.door, Tools: tools, Version: Version, Log: log}
 	for _, u := range opt.upstreams(log) {
 		s.front.Upstreams = append(s.front.Upstreams, u)
@@ -96,11 +97,7 @@ func (s *serving) run(ctx context.Context, signals *signals, stdin io.Reader, st
 		// in which that one is woken (measured: 32 calls in flight take a quarter less with one).
 		runtime.GOMAXPROCS(1)
 	}
-	// What an upstream has not answered some seconds after we were told to end is given up.
-	ending, end := context.WithCancel(context.Background())
-	defer end()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(goodbye, end) })()
-	s.door.Ending = ending
+	defer s.endsWith(ctx)()
 	out := newAnswerer(stdout)
 	var background sync.WaitGroup
 	background.Go(func() {
@@ -120,7 +117,12 @@ func (s *serving) run(ctx context.Context, signals *signals, stdin io.Reader, st
 	if s.http != nil {
 		err = s.http.serve(ctx, stderr)
 	} else {
-		err = s.front.ServeLines(ctx, stdin, out, s.wired())
+		unattended, leave := context.WithCancel(context.Background())
+		defer leave()
+		s.door.Unattended = unattended
+		opt := s.wired()
+		opt.Ended = leave
+		err = s.front.ServeLines(ctx, stdin, out, opt)
 	}
 	out.done()
 	err = errors.Join(err, out.shut())
@@ -130,11 +132,23 @@ func (s *serving) run(ctx context.Context, signals *signals, stdin io.Reader, st
 	return errors.Join(err, s.stores.close())
 }
 
+// endsWith lets what an upstream has not answered some seconds after ctx was cancelled be given up. What it returns is to be
+// called at the end.
+func (s *serving) endsWith(ctx context.Context) func() {
+	ending, end := context.WithCancel(context.Background())
+	s.door.Ending = ending
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(goodbye, end) })
+	return func() { stop(); end() }
+}
+
 // mend settles and sweeps up what crashes left behind. Nobody waits for it: a call for a key that is not settled yet settles
 // it itself, and a sweep touches nothing of the living.
 func (s *serving) mend(ctx context.Context) {
 	if err := s.door.Recover(ctx, s.front.Tools); err != nil && ctx.Err() == nil {
 		s.log.Error("what an earlier crash left could not all be settled", "error", err)
+	}
+	if err := s.door.Approvals.Sweep(time.Now()); err != nil {
+		s.log.Error("approvals that expired could not all be swept up", "error", err)
 	}
 	if err := s.stores.notes.Sweep(); err != nil {
 		s.log.Error("what an earlier crash left could not all be swept up", "error", err)

@@ -28,15 +28,17 @@ func newShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show REQUEST_ID",
 		Short: "Show everything that is known of one request",
-		Long: `Shows the ledger's records of a request_id in their order, its note, and the state of its claims.
-The ledger's folder is --ledger, else LEDGER_DIR, else .ledger. Exit code 1: nothing is known.`,
+		Long: `Shows the ledger's records of a request_id in their order, what was decided after it (by a rule that verifies, or by a plan),
+what a person was asked, its note, and the state of its claims. Control characters in others' text are escaped.
+The ledger's folder is --ledger, else LEDGER_DIR, else .ledger, else that of wrapped servers and hooks, ~/.local/state/sallyport.
+Exit code 1: nothing is known.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := ledgerFile(nil, dir)
+			files, err := ledgerFiles(dir)
 			if err != nil {
 				return err
 			}
-			found, err := find(path, args[0])
+			found, err := find(files[0], args[0])
 			if err != nil {
 				return err
 			}
@@ -57,14 +59,16 @@ The ledger's folder is --ledger, else LEDGER_DIR, else .ledger. Exit code 1: not
 
 // request is everything that is known of one request_id.
 type request struct {
-	records [][]byte          // lines of the ledger
+	records [][]byte  // lines of the ledger
+	looks   []decided // what was decided, and by what it was seen
+	asked   []shownApproval
 	note    []byte            // of the principal on stdio; nil: there is none
 	others  map[string][]byte // notes of other principals
 	claims  []mutation.Found
 }
 
 func (r *request) empty() bool {
-	return len(r.records) == 0 && r.note == nil && len(r.others) == 0 && len(r.claims) == 0
+	return len(r.records) == 0 && len(r.asked) == 0 && r.note == nil && len(r.others) == 0 && len(r.claims) == 0
 }
 
 func find(path, id string) (request, error) {
@@ -83,6 +87,7 @@ func find(path, id string) (request, error) {
 		// A long request_id is cut in the record, and its hash stands beside it.
 		if whole, _ := line.Get("request_id_sha256").Text(); cut == id && whole == "" || whole == hex.EncodeToString(sum[:]) {
 			r.records = append(r.records, bytes.Clone(line.Bytes()))
+			r.look(line)
 		}
 		return nil
 	})
@@ -92,6 +97,15 @@ func find(path, id string) (request, error) {
 	dir := filepath.Dir(path)
 	if r.claims, err = mutation.Find(durable.OS, dir, id); err != nil {
 		return r, err
+	}
+	all, err := listApprovals(dir, time.Now())
+	if err != nil {
+		return r, err
+	}
+	for _, a := range withNews(dir, all) {
+		if a.Key == id {
+			r.asked = append(r.asked, a)
+		}
 	}
 	return r, r.findNotes(dir, id)
 }
@@ -131,15 +145,22 @@ func (r *request) print(w io.Writer) error {
 			return err
 		}
 		ns, _ := v.Get("ts").Int()
-		fmt.Fprintf(w, "record  %s  %s\n", time.Unix(0, ns).UTC().Format(time.RFC3339Nano), line)
+		fmt.Fprintf(w, "record  %s  %s\n", time.Unix(0, ns).UTC().Format(time.RFC3339Nano), printableJSON(line))
+	}
+	for _, l := range r.looks {
+		fmt.Fprintln(w, l.words())
+	}
+	for _, a := range r.asked {
+		fmt.Fprintf(w, "asked   %s, approval %s, tool %s, principal %s, rule %s, until %s\n",
+			a.Verdict, printable(a.ID), printable(a.Tool), printable(a.Principal), printable(a.Rule), moment(a.Expires))
 	}
 	if r.note == nil {
 		fmt.Fprintln(w, "note    none")
 	} else {
-		fmt.Fprintf(w, "note    %s\n", r.note)
+		fmt.Fprintf(w, "note    %s\n", payloadWords(r.note))
 	}
 	for _, principal := range slices.Sorted(maps.Keys(r.others)) {
-		fmt.Fprintf(w, "note    %s  principal %s\n", r.others[principal], principal)
+		fmt.Fprintf(w, "note    %s  principal %s\n", payloadWords(r.others[principal]), printable(principal))
 	}
 	if len(r.claims) == 0 {
 		fmt.Fprintln(w, "claim   none")
@@ -150,9 +171,26 @@ func (r *request) print(w io.Writer) error {
 			tool += " of " + c.Upstream
 		}
 		fmt.Fprintf(w, "claim   %s  tool %s, principal %s, attempt %s, arguments %s%s\n",
-			c.State, tool, c.Principal, c.Attempt, c.Fingerprint, claimNews(c))
+			c.State, printable(tool), printable(c.Principal), c.Attempt, c.Fingerprint, claimNews(c))
 	}
 	return nil
+}
+
+// payloadWords are a note, or the tombstone in its place, as a terminal may show them.
+func payloadWords(payload []byte) string {
+	v, err := canon.Parse(payload)
+	if err != nil {
+		return "cannot be read: " + printable(err.Error())
+	}
+	words := printableJSON(payload)
+	switch erased, _ := v.Get("erased").Bool(); {
+	case !erased:
+		return words
+	case v.Get("args_digest").Exists():
+		return "erased; the tombstone in its place is " + words
+	default:
+		return "none, and there never will be one; the tombstone that was made before it is " + words
+	}
 }
 
 func claimNews(c mutation.Found) string {
@@ -184,6 +222,9 @@ func (r *request) printJSON(w io.Writer) error {
 			b = append(append(canon.AppendString(b, principal), ':'), r.others[principal]...)
 		}
 		b = append(b, '}')
+	}
+	if len(r.asked) > 0 {
+		b = appendApprovals(append(b, `,"approvals":`...), r.asked)
 	}
 	b = append(b, `,"claims":[`...)
 	for i, c := range r.claims {

@@ -5,11 +5,13 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/gate"
 	"sallyport/internal/ledger"
 )
 
@@ -22,41 +24,70 @@ var countedOfSome = []string{"permitted", "asked", "forwarded", "in_flight", "in
 // unknownTools stands for all names of tools that do not exist: those are a caller's own text.
 const unknownTools = "(unknown)"
 
+// verdicts are the columns of decisions after a call, in plans and by rules that verify.
+var verdicts = []string{"CONTINUE", "STOP", "ROLLBACK"}
+
+// verifying is the column of calls by which the gate itself looked at what another call had left. They are nobody's calls.
+const verifying = "verifying"
+
 func newStats() *cobra.Command {
-	var asJSON bool
+	var asJSON, asMetrics bool
 	cmd := &cobra.Command{
 		Use:   "stats [PATH]",
 		Short: "Count, for each tool, what became of its calls",
 		Long: `Counts a ledger's records for each tool: committed, replay, deny, conflict, failed, observed, of hooks also permitted
-and asked, of upstreams' tools also forwarded, in_flight and inconclusive, and their share of all calls of the tool. PATH is the ledger's folder or file; else LEDGER_DIR, else .ledger.
+and asked, of upstreams' tools also forwarded, in_flight and inconclusive, and their share of all calls of the tool. Where
+plans were run, or rules verify, also the decisions CONTINUE, STOP and ROLLBACK, and in verifying the calls by which the gate
+looked. A call whose record is followed by one that says more is in the column of the last. PATH is the ledger's folder or file; else LEDGER_DIR, else .ledger.
 It reads and does not check; that is verify's. No argument of a call is shown.`,
-		Args: cobra.MaximumNArgs(1),
+		Example: "  sallyport stats --prometheus >/var/lib/node_exporter/sallyport.prom",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := ledgerFile(args, "")
 			if err != nil {
 				return err
 			}
 			tools, err := countFile(path)
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if asJSON {
+			case asMetrics:
+				return printMetrics(cmd.OutOrStdout(), tools)
+			case asJSON:
 				return printStatsJSON(cmd.OutOrStdout(), tools)
 			}
 			return printStats(cmd.OutOrStdout(), tools)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asMetrics, "prometheus", false, "print the counts as metrics, in Prometheus' text form")
+	cmd.MarkFlagsMutuallyExclusive("json", "prometheus")
 	return cmd
 }
 
 // tally is what became of a tool's calls; total also counts what no column has.
 type tally struct {
-	total int64
-	by    map[string]int64
+	total  int64
+	by     map[string]int64 // what records say, which only grows
+	better map[string]int64 // of by: what a later record of the same call says better
 }
 
-func (t *tally) ratio(column string) float64 { return float64(t.by[column]) / float64(max(t.total, 1)) }
+// calls is how many calls a column has: each is in the one that was last said of it.
+func (t *tally) calls(column string) int64 { return t.by[column] - t.better[column] }
+
+func (t *tally) ratio(column string) float64 {
+	return float64(t.calls(column)) / float64(max(t.total, 1))
+}
+
+// counter counts the records of a ledger, from the first to the last.
+type counter struct {
+	tools map[string]*tally
+	open  map[string]bool   // attempts whose record says forwarded: another may tell what became of them
+	told  map[string]string // by the call: what a hook's host was told, of the last calls
+}
+
+// mostTold bounds what is remembered of hooks' calls: a record that corrects another one comes soon after it.
+const mostTold = 4096
 
 func countFile(path string) (map[string]*tally, error) {
 	f, err := ledger.Snapshot(path)
@@ -64,48 +95,112 @@ func countFile(path string) (map[string]*tally, error) {
 		return nil, err
 	}
 	defer f.Close()
-	tools := map[string]*tally{}
-	err = ledger.Read(f, func(line canon.Value) error {
-		if method, _ := line.Get("method").Text(); method != "tools/call" {
-			return nil
-		}
-		name, _ := line.Get("name").Text()
-		if rule, _ := line.Get("rule").Text(); rule == "unknown" {
-			name = unknownTools
-		}
-		t := tools[name]
-		if t == nil {
-			t = &tally{by: map[string]int64{}}
-			tools[name] = t
-		}
-		if !followsUp(line) {
-			t.total++
-		}
-		column, _ := line.Get("outcome").Text()
-		if decision, _ := line.Get("decision").Text(); decision == "deny" {
-			column = "deny"
-		}
-		t.by[column]++
-		return nil
-	})
-	if err != nil {
+	c := counter{tools: map[string]*tally{}, open: map[string]bool{}, told: map[string]string{}}
+	if err := ledger.Read(f, func(line canon.Value) error { c.count(line); return nil }); err != nil {
 		return nil, withHint(fmt.Errorf("reading %s: %w", path, err), "sallyport verify tells what is wrong with it")
 	}
-	return tools, nil
+	return c.tools, nil
 }
 
-// followsUp reports whether a record tells what became of a call that was recorded as forwarded: it is no call of its own.
-func followsUp(line canon.Value) bool {
-	outcome, _ := line.Get("outcome").Text()
-	return line.Get("upstream").Exists() && !line.Get("attempt").Exists() && (outcome == "failed" || outcome == "inconclusive")
+// textOf returns a member of a record, "" where it has none.
+func textOf(line canon.Value, key string) string {
+	text, _ := line.Get(key).Text()
+	return text
 }
 
-// columnsOf returns the columns of a table: those of hooks and upstreams only where they are not empty.
+func (c *counter) count(line canon.Value) {
+	name, method := textOf(line, "name"), textOf(line, "method")
+	event, hooked := strings.CutPrefix(method, "hook/")
+	switch {
+	case method == gate.MethodStep && name == "": // it is about a run, and no step of it
+		return
+	case method != "tools/call" && method != gate.MethodStep && !hooked:
+		return
+	case name == "", textOf(line, "rule") == "unknown":
+		name = unknownTools
+	}
+	verdict := textOf(line, "verdict")
+	after := hooked && isAfter(event)
+	if after && verdict == "" { // of a call that was counted before it ran
+		return
+	}
+	t := c.tools[name]
+	if t == nil {
+		t = &tally{by: map[string]int64{}, better: map[string]int64{}}
+		c.tools[name] = t
+	}
+	switch {
+	case textOf(line, "origin") == "verify":
+		t.by[verifying]++
+		return
+	case slices.Contains(verdicts, verdict):
+		t.by[verdict]++
+	}
+	recovered, _ := line.Get("recovered").Bool()
+	if method == gate.MethodStep || after || recovered && line.Get("verdict").Exists() { // a look at what a call, or a crash, had left
+		return
+	}
+	column := textOf(line, "outcome")
+	if textOf(line, "decision") == "deny" {
+		column = "deny"
+	}
+	t.by[column]++
+	if before := c.saidBefore(line, hooked, column); before == "" {
+		t.total++
+	} else if t.calls(before) > 0 {
+		t.better[before]++
+	}
+}
+
+// isAfter reports whether an event of a hook comes after a call.
+func isAfter(event string) bool {
+	event = strings.ToLower(event)
+	return strings.HasPrefix(event, "post") || strings.HasPrefix(event, "after")
+}
+
+// saidBefore returns the column that a record of the same call has taken before this one, "" where this is the first.
+func (c *counter) saidBefore(line canon.Value, hooked bool, column string) string {
+	if hooked {
+		return c.toldBefore(line, column)
+	}
+	attempt := textOf(line, "attempt")
+	if attempt == "" {
+		if line.Get("upstream").Exists() && (column == string(ledger.Failed) || column == string(ledger.Inconclusive)) {
+			return string(ledger.Forwarded)
+		}
+		return ""
+	}
+	follows := c.open[attempt]
+	delete(c.open, attempt)
+	if column == string(ledger.Forwarded) {
+		c.open[attempt] = true
+	}
+	if follows {
+		return string(ledger.Forwarded)
+	}
+	return ""
+}
+
+// toldBefore returns what a hook's host was told first of a call whose record is corrected by this one.
+func (c *counter) toldBefore(line canon.Value, column string) string {
+	call := strings.Join([]string{textOf(line, "host"), textOf(line, "session"), textOf(line, "request_id"), textOf(line, "args_digest")}, "\x00")
+	before := c.told[call]
+	if len(c.told) >= mostTold {
+		clear(c.told)
+	}
+	c.told[call] = column
+	if corrects, _ := line.Get("corrects").Bool(); !corrects {
+		return ""
+	}
+	return before
+}
+
+// columnsOf returns the columns of a table: those that not every ledger has only where they are not empty.
 func columnsOf(tools map[string]*tally) []string {
 	columns := slices.Clone(counted)
-	for _, column := range countedOfSome {
+	for _, column := range slices.Concat(countedOfSome, verdicts, []string{verifying}) {
 		for _, t := range tools {
-			if t.by[column] > 0 {
+			if t.calls(column) > 0 {
 				columns = append(columns, column)
 				break
 			}
@@ -113,6 +208,9 @@ func columnsOf(tools map[string]*tally) []string {
 	}
 	return columns
 }
+
+// isShare reports whether a column counts what became of calls, so that its share of them says something.
+func isShare(column string) bool { return !slices.Contains(verdicts, column) && column != verifying }
 
 func printStats(w io.Writer, tools map[string]*tally) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -124,9 +222,12 @@ func printStats(w io.Writer, tools map[string]*tally) error {
 	fmt.Fprintln(tw)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
 		t := tools[name]
-		fmt.Fprintf(tw, "%s\t%d", name, t.total)
+		fmt.Fprintf(tw, "%s\t%d", printable(name), t.total)
 		for _, column := range columns {
-			fmt.Fprintf(tw, "\t%d (%.0f%%)", t.by[column], 100*t.ratio(column))
+			fmt.Fprintf(tw, "\t%d", t.calls(column))
+			if isShare(column) {
+				fmt.Fprintf(tw, " (%.0f%%)", 100*t.ratio(column))
+			}
 		}
 		fmt.Fprintln(tw)
 	}
@@ -144,10 +245,10 @@ func printStatsJSON(w io.Writer, tools map[string]*tally) error {
 		b = canon.AppendString(b, name)
 		b = fmt.Appendf(b, `:{"calls":%d`, t.total)
 		for _, column := range columns {
-			b = fmt.Appendf(b, `,"%s":%d`, column, t.by[column])
+			b = fmt.Appendf(b, `,"%s":%d`, column, t.calls(column))
 		}
 		b = append(b, `,"ratios":{`...)
-		for i, column := range columns {
+		for i, column := range slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return !isShare(c) }) {
 			if i > 0 {
 				b = append(b, ',')
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ type server struct {
 }
 
 // serverFile is what announce names a server's file.
-var serverFile = regexp.MustCompile(`^[0-9]+-[0-9a-f]{16}\.json$`)
+var serverFile = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+-[0-9a-f]{16}\.json$`) })
 
 // living reads the files of the servers in a ledger's folder, and removes those of the dead. What
 // is not named like one of ours is not ours to touch, nor is a folder that is.
@@ -71,7 +72,7 @@ func living(dir string) ([]server, error) {
 	}
 	var servers []server
 	for _, name := range names {
-		if !serverFile.MatchString(name) {
+		if !serverFile().MatchString(name) {
 			continue
 		}
 		name = filepath.Join(dir, name)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,7 +27,7 @@ func (p page) run(dir string) (problems []string, err error) {
 	var script strings.Builder
 	var commands, outputs []block // of the same length; outputs are empty where a page does not say
 	for i, b := range p.blocks {
-		if b.info != "sh" {
+		if !b.isRun() {
 			continue
 		}
 		var output block
@@ -39,7 +40,7 @@ func (p page) run(dir string) (problems []string, err error) {
 	if len(commands) == 0 {
 		return nil, nil
 	}
-	out, failure, err := runScript(dir, script.String())
+	out, failure, err := runScript(dir, script.String(), p.asksPerson())
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +57,14 @@ func (p page) run(dir string) (problems []string, err error) {
 	return problems, nil
 }
 
-// runScript runs a script in dir and returns what it printed, and how it failed. Nothing that it started survives it.
-func runScript(dir, script string) (out string, failure, err error) {
+// asksPerson reports whether somebody must sit at a terminal while the page runs.
+func (p page) asksPerson() bool {
+	return slices.ContainsFunc(p.blocks, func(b block) bool { return b.info == "sh person" })
+}
+
+// runScript runs a script in dir and returns what it printed, and how it failed. Nothing that it started survives it. With a
+// person it has a terminal, where each question is answered with yes.
+func runScript(dir, script string, withPerson bool) (out string, failure, err error) {
 	temp, err := os.MkdirTemp("", "docs-script-")
 	if err != nil {
 		return "", nil, err
@@ -79,6 +86,13 @@ func runScript(dir, script string) (out string, failure, err error) {
 	cmd := exec.CommandContext(ctx, "sh", "-e", name)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, environ(), printed, printed
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if withPerson {
+		leave, err := seatPerson(cmd)
+		if err != nil {
+			return "", nil, err
+		}
+		defer leave()
+	}
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
@@ -129,10 +143,13 @@ func TestCommandsWork(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			for _, b := range p.blocks {
 				for _, tool := range []string{"python3", "jq", "sha256sum"} {
-					if b.info == "sh" && strings.Contains(b.text, tool) {
+					if b.isRun() && strings.Contains(b.text, tool) {
 						need(t, tool)
 					}
 				}
+			}
+			if p.asksPerson() && !terminals {
+				t.Skip("no terminal can be made on this platform")
 			}
 			dir := t.TempDir()
 			if p.name == "README.md" {
@@ -165,6 +182,24 @@ func TestRunTellsWhereAPageIsWrong(t *testing.T) {
 	}
 	if got, want := problems[1], "page.md:15: exit status 1\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPersonSaysYes has a page ask at the terminal, and then at none.
+func TestPersonSaysYes(t *testing.T) {
+	if !terminals {
+		t.Skip("no terminal can be made on this platform")
+	}
+	const ask = "printf 'Sure? Type yes to go on: ' >/dev/tty; read -r answer </dev/tty; echo \"$answer\"\n"
+	text := strings.ReplaceAll("~sh person\n"+ask+ask+"~\n~output\nyes\nyes\n~\n", "~", "```")
+	if problems, err := parsePage("page.md", text).run(t.TempDir()); err != nil || len(problems) > 0 {
+		t.Errorf("with a person: %q, %v", problems, err)
+	}
+	if got, want := parsePage("page.md", text).asksPerson(), true; got != want {
+		t.Errorf("asksPerson: got %t, want %t", got, want)
+	}
+	if _, failure, err := runScript(t.TempDir(), "setsid sh -e -c '"+strings.ReplaceAll(ask, "'", `"`)+"'", false); err != nil || failure == nil {
+		t.Errorf("without a person: %v, %v, want a failure", failure, err)
 	}
 }
 

@@ -3,8 +3,8 @@
 // Package docs_test holds the documentation to what the program does: it runs the commands on each page and compares
 // what they print, follows the links, and compares the reference with --help and with the errors in the code.
 //
-// A fenced block is run where its info string is sh. One page is one shell (sh -e) in a fresh folder, with sallyport
-// on PATH. A block output says what the sh block before it prints, on stdout and stderr together: … stands for any text
+// A fenced block is run where its info string is sh, or "sh person": then the page has a terminal, and whoever sits there says
+// yes to each question. One page is one shell (sh -e) in a fresh folder, with sallyport on PATH. A block output says what the sh block before it prints, on stdout and stderr together: … stands for any text
 // within a line, and a line that is only … for any lines. Other blocks are for looking at.
 package docs_test
 

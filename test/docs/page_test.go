@@ -25,6 +25,9 @@ type block struct {
 	text string
 }
 
+// isRun reports whether a block is run with its page.
+func (b block) isRun() bool { return b.info == "sh" || b.info == "sh person" }
+
 // line is a line of a page's prose.
 type line struct {
 	number int
@@ -113,13 +116,13 @@ func TestParsePageFindsBlocks(t *testing.T) {
 
 // TestBlocksAreOfAKnownKind keeps a misspelt info string from leaving a block out.
 func TestBlocksAreOfAKnownKind(t *testing.T) {
-	kinds := map[string]bool{"sh": true, "sh install": true, "output": true, "console": true, "json": true, "yaml": true, "text": true}
+	kinds := map[string]bool{"sh": true, "sh install": true, "sh person": true, "output": true, "console": true, "json": true, "yaml": true, "text": true}
 	for _, p := range readPages(t) {
 		for i, b := range p.blocks {
 			if !kinds[b.info] {
 				t.Errorf("%s:%d: blocks of kind %q are not known", p.name, b.line, b.info)
 			}
-			if b.info == "output" && (i == 0 || p.blocks[i-1].info != "sh") {
+			if b.info == "output" && (i == 0 || !p.blocks[i-1].isRun()) {
 				t.Errorf("%s:%d: output must follow the sh block that prints it", p.name, b.line)
 			}
 		}

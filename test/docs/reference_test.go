@@ -124,20 +124,36 @@ func TestJSONBlocksAreJSON(t *testing.T) {
 	}
 }
 
-// TestYAMLBlocksArePolicies checks what is shown as YAML: it is a policy, and hardly one that nobody meant.
-func TestYAMLBlocksArePolicies(t *testing.T) {
+// TestYAMLBlocksAreWhatTheySay checks what is shown as YAML: a plan can be read, and all else is a policy, and hardly one that
+// nobody meant.
+func TestYAMLBlocksAreWhatTheySay(t *testing.T) {
+	plans := 0
 	for _, p := range readPages(t) {
 		for _, b := range p.blocks {
 			if b.info != "yaml" {
 				continue
 			}
-			name := filepath.Join(t.TempDir(), "policy.yaml")
+			dir := t.TempDir()
+			name := filepath.Join(dir, "shown.yaml")
 			if err := os.WriteFile(name, []byte(b.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := exec.Command(sallyport(), "policy", "check", "--strict", name).CombinedOutput(); err != nil {
+			cmd := exec.Command(sallyport(), "policy", "check", "--strict", name)
+			if stepsPattern.MatchString(b.text) {
+				plans++
+				cmd = exec.Command(sallyport(), "run", name, "--dry-run", "--ledger", filepath.Join(dir, "ledger"))
+			}
+			cmd.Env = environ()
+			out, err := cmd.CombinedOutput()
+			if denied := cmd.ProcessState.ExitCode() == 10 && stepsPattern.MatchString(b.text); err != nil && !denied {
 				t.Errorf("%s:%d: %v\n%s", p.name, b.line, err, out)
 			}
 		}
 	}
+	if plans == 0 {
+		t.Error("no plan was found on any page")
+	}
 }
+
+// stepsPattern tells a plan from a policy.
+var stepsPattern = regexp.MustCompile(`(?m)^steps:`)
