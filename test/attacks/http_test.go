@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func (p *place) serveHTTP(t *testing.T, servers string, extra ...string) *front 
 func puppets(places map[string]*place) string {
 	entries := map[string]any{}
 	for name, p := range places {
-		entries[name] = map[string]any{"command": self, "args": []string{"puppet", p.dir}}
+		entries[name] = map[string]any{"command": self, "args": []string{"puppet", p.dir}, "env": map[string]string{"GORACE": os.Getenv("GORACE")}}
 	}
 	text, _ := json.Marshal(map[string]any{"mcpServers": entries})
 	return string(text)

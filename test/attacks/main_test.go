@@ -16,7 +16,7 @@ import (
 // sallyport is the program under attack.
 var sallyport string
 
-// self is this test's own program, which is a puppet server when it is told to be one.
+// self is this test's own program, which is a puppet server, or a shelf, when it is told to be one.
 var self string
 
 func TestMain(m *testing.M) {
@@ -24,10 +24,16 @@ func TestMain(m *testing.M) {
 		playPuppet(os.Args[2])
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == "shelf" {
+		playShelf(os.Args[2])
+		return
+	}
 	os.Exit(build(m))
 }
 
 func build(m *testing.M) int {
+	// A race-instrumented process, as our servers may be, otherwise sleeps for a second when it exits.
+	os.Setenv("GORACE", "atexit_sleep_ms=0")
 	dir, err := os.MkdirTemp("", "attacks-*")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

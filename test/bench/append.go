@@ -32,7 +32,7 @@ func record() *ledger.Record {
 	}
 }
 
-// rawFile is the ceiling for a ledger: a file to which 200 bytes at a time are appended and synced.
+// rawFile is the ceiling for a ledger: a file to which some bytes at a time are appended and synced.
 type rawFile struct{ *os.File }
 
 func (b *bench) openRaw() (rawFile, error) {
@@ -44,11 +44,18 @@ func (b *bench) openRaw() (rawFile, error) {
 	return rawFile{f}, err
 }
 
-func (f rawFile) append() error {
-	if _, err := f.Write(make([]byte, 200)); err != nil {
-		return err
+// append appends 200 bytes.
+func (f rawFile) append() error { return f.appendOf(200)() }
+
+// appendOf returns what appends so many bytes.
+func (f rawFile) appendOf(size int) func() error {
+	text := make([]byte, size)
+	return func() error {
+		if _, err := f.Write(text); err != nil {
+			return err
+		}
+		return syscall.Fdatasync(int(f.Fd()))
 	}
-	return syscall.Fdatasync(int(f.Fd()))
 }
 
 func (b *bench) openLedger(name string) (*ledger.Ledger, string, error) {

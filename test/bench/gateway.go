@@ -3,12 +3,16 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"sallyport/internal/ledger"
 )
 
 // gatewayPolicy is what the gate decides by; with batchedReads it keeps the records of reads less strictly.
@@ -27,7 +31,9 @@ rules:
 type gateway struct {
 	b                   *bench
 	direct, relay, gate *process
-	raw                 rawFile // one append to it is the price of a durable record
+	records             string       // the folder of the gate's ledger
+	raw, claims         rawFile      // stand for the ledger and the claims
+	synced              func() error // the price of a durable record: as many bytes as one has, and a sync
 	calls               int
 }
 
@@ -37,8 +43,11 @@ func (b *bench) startGateway(policy string) (*gateway, error) {
 		return nil, err
 	}
 	g := &gateway{b: b}
-	if g.raw, err = b.openRaw(); err != nil {
-		return nil, err
+	g.records = args[slices.Index(args, "--ledger")+1]
+	for _, raw := range []*rawFile{&g.raw, &g.claims} {
+		if *raw, err = b.openRaw(); err != nil {
+			return nil, err
+		}
 	}
 	for _, start := range []struct {
 		process **process
@@ -60,7 +69,30 @@ func (b *bench) startGateway(policy string) (*gateway, error) {
 			}
 		}
 	}
+	time.Sleep(50 * time.Millisecond) // what is batched is there by then
+	size, err := g.written(ledger.FileName, 1)
+	if err != nil {
+		return nil, err
+	}
+	g.synced = g.raw.appendOf(size[0])
 	return g, nil
+}
+
+// written returns how long the last n lines are that the gate wrote to a file of its ledger's folder.
+func (g *gateway) written(file string, n int) ([]int, error) {
+	text, err := os.ReadFile(filepath.Join(g.records, file))
+	if err != nil {
+		return nil, err
+	}
+	lines := bytes.SplitAfter(bytes.TrimSuffix(text, []byte{'\n'}), []byte{'\n'})
+	if len(lines) < n {
+		return nil, fmt.Errorf("%s has %d lines and not %d", file, len(lines), n)
+	}
+	var sizes []int
+	for _, line := range lines[len(lines)-n:] {
+		sizes = append(sizes, len(line))
+	}
+	return sizes, nil
 }
 
 // wrapArgs is the command line of a gate with a ledger of its own in front of an upstream.
@@ -81,7 +113,7 @@ func (b *bench) wrapArgs(policy string) ([]string, error) {
 }
 
 func (g *gateway) end() error {
-	return errors.Join(g.direct.end(), g.relay.end(), g.gate.end(), g.raw.Close())
+	return errors.Join(g.direct.end(), g.relay.end(), g.gate.end(), g.raw.Close(), g.claims.Close())
 }
 
 const (
@@ -139,7 +171,7 @@ func (g *gateway) measureReads() error {
 		{"read through the gate", smallSize, atMost(1.3, "")},
 		{"read of 64 KiB through the gate", largeSize, atMost(1.5, "")},
 	} {
-		p, err := inTurn(250, wall(1, g.read(g.gate, c.size)), wall(1, then(g.read(g.relay, c.size), g.raw.append)))
+		p, err := inTurn(250, wall(1, g.read(g.gate, c.size)), wall(1, then(g.read(g.relay, c.size), g.synced)))
 		if err != nil {
 			return err
 		}
@@ -172,7 +204,7 @@ func (g *gateway) measureBurst() error {
 			return nil
 		}
 	}
-	p, err := inTurn(100, wall(1, burst(g.gate)), wall(1, then(burst(g.relay), g.raw.append)))
+	p, err := inTurn(100, wall(1, burst(g.gate)), wall(1, then(burst(g.relay), g.synced)))
 	if err != nil {
 		return err
 	}
@@ -201,7 +233,7 @@ func (g *gateway) measureCPU(what string, syncs bool, most bar) error {
 	floor := relayed
 	if syncs {
 		ceiling += " + that of fdatasync"
-		synced := spent(cpu, g.raw.append)
+		synced := spent(cpu, g.synced)
 		floor = func() (time.Duration, error) {
 			own, err := synced()
 			if err != nil {

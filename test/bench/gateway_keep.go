@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
 )
 
 // keep calls a tool that has an effect, under a key of its own.
@@ -19,9 +22,17 @@ func (g *gateway) keep(p *process) func() error {
 	}
 }
 
-// measureKeep compares what the gate adds to the time of a mutation with that of its syncs.
+// measureKeep compares what the gate adds to the time of a mutation with that of its syncs: of as many bytes, to two files in
+// the same order.
 func (g *gateway) measureKeep() error {
 	syncs, counted, err := g.b.keepSyncs()
+	if err != nil {
+		return err
+	}
+	if syncs != 3 {
+		return fmt.Errorf("a mutation takes %d syncs and not 3: intent, outcome, record", syncs)
+	}
+	ceiling, err := g.keepSynced()
 	if err != nil {
 		return err
 	}
@@ -33,15 +44,31 @@ func (g *gateway) measureKeep() error {
 		gated, err := wall(1, g.keep(g.gate))()
 		return gated - relayed, err
 	}
-	p, err := inTurn(250, ours, func() (time.Duration, error) {
-		each, err := wall(syncs, g.raw.append)()
-		return each * time.Duration(syncs), err
-	})
+	p, err := inTurn(250, ours, wall(1, ceiling))
 	if err != nil {
 		return err
 	}
 	g.b.add(p.times(fmt.Sprintf("what the gate adds to a mutation (%d fdatasync, %s)", syncs, counted), atMost(1.3, "")))
 	return nil
+}
+
+// keepSynced returns what writes and syncs what the gate does for a mutation.
+func (g *gateway) keepSynced() (func() error, error) {
+	for range 2 {
+		if err := g.keep(g.gate)(); err != nil {
+			return nil, err
+		}
+	}
+	// The last intent went out with the hint about the mutation before.
+	claims, err := g.written(mutation.FileName, 3)
+	if err != nil {
+		return nil, err
+	}
+	record, err := g.written(ledger.FileName, 1)
+	if err != nil {
+		return nil, err
+	}
+	return then(g.claims.appendOf(claims[0]+claims[1]), g.claims.appendOf(claims[2]), g.raw.appendOf(record[0])), nil
 }
 
 // keepSyncs counts the syncs of one mutation by strace, where there is one.

@@ -32,7 +32,7 @@ func ownMounts(t *testing.T) bool {
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.Command("unshare", flags, self, "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.Env = append(os.Environ(), inside+"="+filepath.Dir(binary))
 	out, err := cmd.CombinedOutput()
 	t.Logf("in a mount namespace of its own:\n%s", out)
 	if err != nil {

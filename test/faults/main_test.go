@@ -9,6 +9,9 @@
 // folder. The program is either the binary itself, driven over its pipes, or the writer, which
 // is this test binary run again: it makes one call on one thread, so that every run makes the
 // same system calls in the same order.
+//
+// Thousands of processes are started here, and one with the race detector takes some times as long to start. So only the
+// soaks, in which one process has much to do at once, are of programs that have it.
 package faults_test
 
 import (
@@ -17,12 +20,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
 
-// binary is the program under test, and root the folder of its module.
-var binary, root string
+// binary is the program under test, raced the same with the race detector where the tests have it, and root the folder of
+// its module. writerBinary is this test without it.
+var binary, raced, writerBinary, root string
 
 // patience is how long a test waits for what should come at once, on a machine that others load.
 const patience = 60 * time.Second
@@ -66,18 +71,36 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	binary = filepath.Join(temp, "sallyport")
-	args := []string{"build", "-o", binary}
-	if raceEnabled {
-		args = append(args, "-race")
+	if os.Getenv(inside) != "" {
+		temp = os.Getenv(inside) // built already
 	}
-	build := exec.Command("go", append(args, "./cmd/sallyport")...)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the program under test: %v\n%s", err, out)
-		return 1
+	binary, writerBinary = filepath.Join(temp, "sallyport"), filepath.Join(temp, "writer")
+	raced = binary
+	if raceEnabled {
+		raced = filepath.Join(temp, "raced", "sallyport")
+	}
+	if os.Getenv(inside) == "" {
+		if err := buildPrograms(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
 	return m.Run()
+}
+
+func buildPrograms() error {
+	programs := [][]string{{"build", "-o", binary, "./cmd/sallyport"}, {"test", "-c", "-o", writerBinary, "./test/faults"}}
+	if raced != binary {
+		programs = append(programs, []string{"build", "-race", "-o", raced, "./cmd/sallyport"})
+	}
+	for _, args := range programs {
+		build := exec.Command("go", args...)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
 }
 
 func moduleRoot() (string, error) {

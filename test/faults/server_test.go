@@ -76,15 +76,20 @@ func (o *output) String() string {
 
 // launch says how a server is started.
 type launch struct {
-	env  []string
-	wrap []string // the command that runs the server's
-	cred *syscall.Credential
+	env   []string
+	wrap  []string // the command that runs the server's
+	cred  *syscall.Credential
+	raced bool // with the race detector, where the tests have it
 }
 
 // start starts a server on a folder. It is killed when the test ends, if it lives then.
 func start(t *testing.T, dir folder, how launch) *server {
 	t.Helper()
-	args := append(append([]string{}, how.wrap...), binary, "serve", "--ledger", string(dir))
+	program := binary
+	if how.raced {
+		program = raced
+	}
+	args := append(append([]string{}, how.wrap...), program, "serve", "--ledger", string(dir))
 	s := &server{t: t, dir: dir, stderr: &output{}, ended: make(chan struct{}), pending: map[int]chan answer{}}
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env = append(os.Environ(), how.env...)

@@ -135,7 +135,7 @@ func soak(t *testing.T, servers int, length time.Duration) {
 
 // oneLife starts a server, keeps it busy, and kills it at a random moment.
 func oneLife(t *testing.T, dir folder, tr *truth, rng *rand.Rand) {
-	s := start(t, dir, launch{})
+	s := start(t, dir, launch{raced: true})
 	var wg sync.WaitGroup
 	for range soakClients {
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0))
@@ -182,7 +182,7 @@ func plantTorn(name string, rng *rand.Rand) error {
 
 // settle starts a last server, has it answer for every id once more, and looks at everything.
 func settle(t *testing.T, dir folder, tr *truth) {
-	s := start(t, dir, launch{})
+	s := start(t, dir, launch{raced: true})
 	waits := map[string]<-chan answer{}
 	for id := range tr.sent {
 		text, acknowledged := tr.texts[id]

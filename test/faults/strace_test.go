@@ -79,11 +79,7 @@ func traceWriter(dir folder, from, inject string) (*trace, error) {
 	if inject != "" {
 		args = append(args, "-e", "inject="+inject)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command("strace", append(args, self)...)
+	cmd := exec.Command("strace", append(args, writerBinary)...)
 	cmd.Env = append(os.Environ(), writerDir+"="+string(dir), writerFrom+"="+from, "GOMAXPROCS=1")
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

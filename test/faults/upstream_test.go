@@ -112,11 +112,7 @@ func (a adder) count() int {
 // command that runs the gate's.
 func (a adder) add(death string, before ...string) string {
 	a.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	args := append(append([]string{}, before...), binary, "wrap", "--policy", a.policy, "--ledger", string(a.dir), "--name", "adder", "--", self)
+	args := append(append([]string{}, before...), binary, "wrap", "--policy", a.policy, "--ledger", string(a.dir), "--name", "adder", "--", writerBinary)
 	gate := exec.Command(args[0], args[1:]...)
 	gate.Env = append(os.Environ(), upstreamEffects+"="+a.effects, upstreamDeath+"="+death)
 	gate.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
