@@ -28,15 +28,15 @@ func Nearest(word string, known []string) string {
 		if len(candidate) > 64 || len(word) > 64 {
 			continue
 		}
-		if n := distance(strings.ToLower(word), strings.ToLower(candidate)); n < least {
+		if n := Distance(strings.ToLower(word), strings.ToLower(candidate)); n < least {
 			best, least = candidate, n
 		}
 	}
 	return best
 }
 
-// distance returns how many letters must be inserted, removed or replaced, or swapped with the next one, to make b of a.
-func distance(a, b string) int {
+// Distance returns how many letters must be inserted, removed or replaced, or swapped with the next one, to make b of a.
+func Distance(a, b string) int {
 	var before []int             // the row before the last one
 	row := make([]int, len(b)+1) // from the part of a that was read to each beginning of b
 	for j := range row {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/cond"
 )
 
 // KnownTool is a tool of which something is known.
@@ -149,7 +150,7 @@ func (c *checker) tool(v canon.Value, name glob) {
 	}
 	// Servers have tools of their own, such as create_directory beside the known list_directory: only a slip of the finger
 	// is told.
-	if meant := nearestName(name.text, names); meant != "" && editDistance(name.text, meant) <= 2 {
+	if meant := nearestName(name.text, names); meant != "" && cond.Distance(name.text, meant) <= 2 {
 		c.warn(v, fmt.Sprintf("no known tool is called %q", name.text), fmt.Sprintf("did you mean %q?", meant))
 	}
 }
@@ -182,7 +183,7 @@ func (c *checker) argument(v canon.Value, tools []glob, name string) {
 func nearestName(name string, known []string) string {
 	best, least := "", max(len(name)/3, 1)+1
 	for _, candidate := range known {
-		if n := editDistance(name, candidate); n < least {
+		if n := cond.Distance(name, candidate); n < least {
 			best, least = candidate, n
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/cond"
 )
 
 // Error is a policy file that cannot be used.
@@ -49,7 +50,7 @@ func (d document) place(offset int) (line, column int) {
 // unknown blames a key that is not one of the known ones and says which one may be meant.
 func (d document) unknown(what, key string, v canon.Value, known []string) error {
 	hint := "known here: " + strings.Join(known, ", ")
-	if meant := nearest(key, known); meant != "" {
+	if meant := cond.Nearest(key, known); meant != "" {
 		hint = fmt.Sprintf("did you mean %q?", meant)
 	}
 	return d.errorAtKey(v, fmt.Sprintf("unknown %s %q", what, key), hint)
@@ -64,41 +65,4 @@ func (d document) keyOffset(v canon.Value) int {
 		}
 	}
 	return 0
-}
-
-// nearest returns the known word that a misspelt one most likely means, or "" where none is near: at most a third of the
-// word's letters may differ. Case does not count as a difference.
-func nearest(word string, known []string) string {
-	best, least := "", max(len(word)/3, 1)+1
-	for _, candidate := range known {
-		if n := editDistance(strings.ToLower(word), candidate); n < least {
-			best, least = candidate, n
-		}
-	}
-	return best
-}
-
-// editDistance returns how many letters must be inserted, removed or replaced, or swapped with the next one, to make b of a.
-func editDistance(a, b string) int {
-	var before []int             // the row before the last one
-	row := make([]int, len(b)+1) // from the part of a that was read to each beginning of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		next := make([]int, len(b)+1)
-		next[0] = i + 1
-		for j := range len(b) {
-			if a[i] == b[j] {
-				next[j+1] = row[j]
-			} else {
-				next[j+1] = 1 + min(row[j], row[j+1], next[j])
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				next[j+1] = min(next[j+1], 1+before[j-1])
-			}
-		}
-		before, row = row, next
-	}
-	return row[len(b)]
 }

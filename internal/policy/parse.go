@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/cond"
 	"sallyport/internal/yaml"
 )
 
@@ -123,7 +124,7 @@ func (d document) version(root canon.Value) (int64, error) {
 	v := root.Get("version")
 	if !v.Exists() {
 		for key, value := range root.Members() {
-			if nearest(key, []string{"version"}) != "" {
+			if cond.Nearest(key, []string{"version"}) != "" {
 				return 0, d.unknown("key", key, value, []string{"version"})
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/cond"
 	"sallyport/internal/effects"
 	"sallyport/internal/output"
 )
@@ -94,7 +95,7 @@ func (d document) word(key string, v canon.Value, words ...string) (string, erro
 		}
 	}
 	hint := "write one of: " + strings.Join(words, ", ")
-	if meant := nearest(text, words); ok && meant != "" {
+	if meant := cond.Nearest(text, words); ok && meant != "" {
 		hint = fmt.Sprintf("did you mean %q?", meant)
 	}
 	if b, isBool := v.Bool(); isBool && words[0] == "on" {
@@ -205,7 +206,7 @@ func (d document) hosts(v canon.Value) ([]glob, error) {
 			}
 		}
 		hint = "known here: " + strings.Join(hostNames(), ", ") + `; hosts of the network stand under "connects"`
-		if meant := nearest(text, hostNames()); meant != "" {
+		if meant := cond.Nearest(text, hostNames()); meant != "" {
 			hint = fmt.Sprintf("did you mean %q?", meant)
 		}
 		return fmt.Sprintf("unknown host %q", text), hint

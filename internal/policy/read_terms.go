@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/cond"
 	"sallyport/internal/output"
 )
 
@@ -51,7 +52,7 @@ func (d document) requirement(v canon.Value) (requirement, error) {
 			q.verify = true
 		default:
 			hint = "known here: key, verify"
-			if meant := nearest(text, []string{"key", "verify"}); meant != "" {
+			if meant := cond.Nearest(text, []string{"key", "verify"}); meant != "" {
 				hint = fmt.Sprintf("did you mean %q?", meant)
 			}
 			return fmt.Sprintf("nothing that could be required is called %q", text), hint
@@ -170,7 +171,7 @@ func (d document) limitBy(v canon.Value) ([]string, error) {
 			return "", ""
 		}
 		hint = "known here: " + strings.Join(known, ", ")
-		if meant := nearest(text, known); meant != "" {
+		if meant := cond.Nearest(text, known); meant != "" {
 			hint = fmt.Sprintf("did you mean %q?", meant)
 		}
 		return fmt.Sprintf("calls cannot be counted by %q", text), hint
