@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"sallyport/internal/canon"
@@ -69,9 +70,26 @@ func (t *sitting) expand(i *invocation, step int) (canon.Value, string) {
 
 func refusal(pre gate.Preview) string {
 	if pre.Reason == "" {
-		return fmt.Sprintf("rule %q denies the call", pre.Rule)
+		return fmt.Sprintf("rule %q "+denies, pre.Rule)
 	}
-	return fmt.Sprintf("rule %q denies the call: %s", pre.Rule, pre.Reason)
+	return fmt.Sprintf("rule %q "+denies+": %s", pre.Rule, pre.Reason)
+}
+
+// What is said of a denial, before the reason that the policy gives.
+const (
+	denies    = "denies the call"
+	hasDenied = "denied the call"
+)
+
+// recordable is as much of a reason as goes into the ledger: what a policy says behind a denial may quote arguments, which are
+// for the terminal and the journal.
+func recordable(reason string) string {
+	for _, own := range []string{denies, hasDenied} {
+		if before, _, found := strings.Cut(reason, own+": "); found {
+			return before + own
+		}
+	}
+	return reason
 }
 
 // latchRule is the rule of the gate by which it refuses changes until an operator releases them.
@@ -188,7 +206,7 @@ func classifyError(err error) (progress, string) {
 		if denied.Hidden {
 			return nothing, "there is no such tool, or it can never be called"
 		}
-		return nothing, fmt.Sprintf("rule %q denied the call: %s", denied.Rule, denied.Reason)
+		return nothing, fmt.Sprintf("rule %q "+hasDenied+": %s", denied.Rule, denied.Reason)
 	}
 	if unavailable, ok := errors.AsType[*gate.UnavailableError](err); ok {
 		if unavailable.NothingDone() {

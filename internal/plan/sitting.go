@@ -191,7 +191,7 @@ func (t *sitting) noteStep(s gate.Step) error {
 	if t.shape.rehearse {
 		return nil
 	}
-	s.Plan, s.Run = t.plan.digest, t.run
+	s.Plan, s.Run, s.Reason = t.plan.digest, t.run, recordable(s.Reason)
 	return t.Book.NoteStep(t.Caller, s)
 }
 

@@ -1,6 +1,10 @@
 package plan
 
-import "testing"
+import (
+	"testing"
+
+	"sallyport/internal/gate"
+)
 
 // TestWhatIsLeftIsTakenUp: a process died with a call of which it is not known whether it was made. Another one has looked.
 func TestWhatIsLeftIsTakenUp(t *testing.T) {
@@ -48,6 +52,23 @@ func TestWhatIsLeftIsTakenUp(t *testing.T) {
 		if a := p.next(s); (verdictOf{a.move, a.verdict}) != test.want {
 			t.Errorf("%s: %d %q (%s), want %d %q", test.name, a.move, a.verdict, a.reason, test.want.move, test.want.verdict)
 		}
+	}
+}
+
+// TestTheLedgerQuotesNoArguments: the words of a policy may, and stay with the report and the journal.
+func TestTheLedgerQuotesNoArguments(t *testing.T) {
+	for reason, want := range map[string]string{
+		refusal(gate.Preview{Rule: "r", Reason: `changing "/secret"`}):                                                                      `rule "r" denies the call`,
+		"what was expected does not hold; step \"b\" cannot be undone: of its undo, " + refusal(gate.Preview{Rule: "r", Reason: "/secret"}): `what was expected does not hold; step "b" cannot be undone: of its undo, rule "r" denies the call`,
+		"what was expected does not hold": "what was expected does not hold",
+	} {
+		if got := recordable(reason); got != want {
+			t.Errorf("%s: %s, want %s", reason, got, want)
+		}
+	}
+	_, denied := classifyError(&gate.DeniedError{Rule: "r", Reason: "/secret"})
+	if got := recordable(denied); got != `rule "r" denied the call` {
+		t.Errorf("%s: %s", denied, got)
 	}
 }
 
