@@ -7,6 +7,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"sallyport/internal/effects"
@@ -48,6 +49,9 @@ func (r *run) holdBack(e *Event, dir string, q gate.Question, p *policy.Policy, 
 	stops := r.stops(dir)
 	defer stops.Close()
 	standing, stop, err := stops.Check(e.scope())
+	if errors.Is(err, syscall.ENOTDIR) && r.sys.FS.IsOwnDir(dir) != nil {
+		return // the ledger's folder is none, so no stop can be there: what that means is for the record to say
+	}
 	if standing == interlock.Clear || onlyReads(q) || p.Terms(request(q)).ReadOnly {
 		return
 	}
