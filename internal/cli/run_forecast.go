@@ -124,8 +124,8 @@ func writeForecastJSON(w io.Writer, steps []plan.Forecast) error {
 		if len(f.Warnings) > 0 {
 			b = append(b, "],"...)
 		}
-		b = fmt.Appendf(b, `"arguments_unknown":%t}`+"\n", f.Unknown)
-		if _, err := w.Write(b); err != nil {
+		b = fmt.Appendf(b, `"arguments_unknown":%t}`, f.Unknown)
+		if _, err := fmt.Fprintf(w, "%s\n", printableJSON(b)); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ type jsonLines struct {
 func (j *jsonLines) see(e plan.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.w.Write(append(e.JSON(), '\n')) // the run goes on, whoever reads
+	fmt.Fprintf(j.w, "%s\n", printableJSON(e.JSON())) // the run goes on, whoever reads
 }
 
 func (j *jsonLines) end() {}

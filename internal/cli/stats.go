@@ -256,6 +256,6 @@ func printStatsJSON(w io.Writer, tools map[string]*tally) error {
 		}
 		b = append(b, "}}"...)
 	}
-	_, err := w.Write(append(b, "}}\n"...))
+	_, err := fmt.Fprintf(w, "%s\n", printableJSON(append(b, "}}"...)))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"sallyport/internal/durable"
 	"sallyport/internal/ledger"
+	"sallyport/internal/plan"
 )
 
 // writeLedger makes a ledger of records and returns its file.
@@ -189,5 +190,28 @@ func TestStatsShareOutOfAHundred(t *testing.T) {
 		if math.Abs(sum-1) > 1e-9 && counts.total > 0 {
 			t.Errorf("%s: the shares make %.2f: %+v", name, sum, *counts)
 		}
+	}
+}
+
+// TestJSONReachesATerminalEscaped: names of tools and what a policy says of a call may be anybody's text.
+func TestJSONReachesATerminalEscaped(t *testing.T) {
+	const raw = "a\u009b31m\u202eb"
+	tools, err := countFile(writeLedger(t, ledger.Record{Name: raw, Outcome: ledger.Committed}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printStatsJSON(&out, tools); err != nil {
+		t.Fatal(err)
+	}
+	(&jsonLines{w: &out}).see(plan.Event{What: "decide", Tool: raw, Reason: raw})
+	if err := writeForecastJSON(&out, []plan.Forecast{{Step: "a", Tool: raw, Refusal: raw}}); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.ContainsAny(out.Bytes(), "\u009b\u202e") {
+		t.Errorf("raw characters: %q", out.String())
+	}
+	if n := bytes.Count(out.Bytes(), []byte(`a\u009b31m\u202eb`)); n != 5 {
+		t.Errorf("%d names in %s, want 5", n, out.String())
 	}
 }
