@@ -14,19 +14,15 @@ import (
 	"sallyport/internal/policy"
 )
 
-// Where, in the ledger's folder, is what holds calls back and what plans do.
-const (
-	stopsDir     = "stops"
-	approvalsDir = "approvals"
-	runsDir      = "runs"
-)
+// runsDir is where, in the ledger's folder, the journals of plans are.
+const runsDir = "runs"
 
 func stopsOf(dir string) *interlock.Stops {
-	return interlock.OpenStops(durable.OS, filepath.Join(dir, stopsDir))
+	return interlock.OpenStops(durable.OS, filepath.Join(dir, interlock.StopsDir))
 }
 
 func approvalsOf(dir string) *interlock.Approvals {
-	return interlock.OpenApprovals(durable.OS, filepath.Join(dir, approvalsDir))
+	return interlock.OpenApprovals(durable.OS, filepath.Join(dir, interlock.ApprovalsDir))
 }
 
 // operatorsDoor is a gate for an operator's word: no call goes through it.

@@ -13,7 +13,7 @@ import (
 )
 
 // defaultLedgerDir is where serve keeps its state, below the working folder.
-const defaultLedgerDir = ".ledger"
+const defaultLedgerDir = ledger.DirName
 
 // setting is a flag's value, or else the environment's, or else the default.
 func setting(flag, env, fallback string) string {

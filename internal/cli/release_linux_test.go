@@ -170,13 +170,13 @@ func TestReleaseOfALatchThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.stopped(dir, stopAt("bank"))
-	names, err := os.ReadDir(filepath.Join(dir, stopsDir))
+	names, err := os.ReadDir(filepath.Join(dir, interlock.StopsDir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	spoilt := 0
 	for _, name := range names {
-		path := filepath.Join(dir, stopsDir, name.Name())
+		path := filepath.Join(dir, interlock.StopsDir, name.Name())
 		if text := p.read(path); strings.Contains(text, "pays") {
 			p.write(path, text[:len(text)/2])
 			spoilt++

@@ -25,7 +25,7 @@ var countedOfSome = []string{"permitted", "asked", "forwarded", "in_flight", "in
 const unknownTools = "(unknown)"
 
 // verdicts are the columns of decisions after a call, in plans and by rules that verify.
-var verdicts = []string{"CONTINUE", "STOP", "ROLLBACK"}
+var verdicts = []string{gate.Continue, gate.Stop, gate.Rollback}
 
 // verifying is the column of calls by which the gate itself looked at what another call had left. They are nobody's calls.
 const verifying = "verifying"

@@ -79,9 +79,9 @@ type Result struct {
 	Body   []byte
 	Form   Form
 	Failed bool // the upstream says that the call failed: a Fault, or isError
+	Open   bool // the upstream wants something before it goes on, or goes on by itself: input_required, a task
 	Task   bool // of an Open one: it goes on by itself
 	Checks Checks
-	Open   bool // the upstream wants something before it goes on, or goes on by itself: input_required, a task
 }
 
 // Checks is what came of looking at what a call left.

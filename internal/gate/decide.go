@@ -95,8 +95,10 @@ func ruleOf(limits []policy.Limit, bucket string) string {
 	return bucket
 }
 
-func (v *Verdict) request() policy.Request {
-	q := v.question
+func (v *Verdict) request() policy.Request { return v.question.Request() }
+
+// Request is the question as a policy judges it.
+func (q Question) Request() policy.Request {
 	return policy.Request{
 		Principal: q.Caller.Principal,
 		Tenant:    q.Caller.Tenant,

@@ -11,8 +11,8 @@ import (
 	"sallyport/internal/ledger"
 )
 
-// latchRule is the id under which calls are refused while an operator must look first.
-const latchRule = "latch"
+// LatchRule is the id under which calls are refused while an operator must look first.
+const LatchRule = "latch"
 
 // errVoid says that what a person agreed to is void before it was used, since the policy changed or since it took too long, so
 // that the call must be judged again.
@@ -153,7 +153,7 @@ func heldBack(c *Call, standing interlock.Standing, stop *interlock.Stop) *Denie
 	if standing == interlock.Stopped && stop != nil {
 		reason = "stopped: " + stop.Reason + "; look at what is there, then an operator runs sallyport release"
 	}
-	return &DeniedError{Tool: c.Name, Rule: latchRule, Reason: reason}
+	return &DeniedError{Tool: c.Name, Rule: LatchRule, Reason: reason}
 }
 
 // begin makes durable that a call is about to be carried out: by write, its intent or its record; and beside that, of one
@@ -206,7 +206,7 @@ func (g *Gate) conclude(ctx context.Context, c *Call, w *course, cl *clearance, 
 func (g *Gate) settleFound(lane *interlock.Lane, scope interlock.Scope, rec *ledger.Record, f finding) (Checks, error) {
 	err := g.ledger.AppendAll(append([]*ledger.Record{rec}, f.looks...)...)
 	switch {
-	case f.verdict == verdictStop:
+	case f.verdict == Stop:
 		stop := interlock.Stop{Scope: scope, Tool: rec.Name, Rule: f.rule, Reason: f.reason, Attempt: rec.Attempt, Time: time.Now().UnixNano()}
 		if stopErr := lane.Stop(stop); stopErr != nil { // what Begin wrote stays, and the verdict is on record
 			g.log.Error("a stop could not be written; it will be before the next change", "server", scope.Server, "error", stopErr)
@@ -220,7 +220,7 @@ func (g *Gate) settleFound(lane *interlock.Lane, scope interlock.Scope, rec *led
 		return Unchecked, err
 	}
 	g.clear(&clearance{lane: lane, begun: true})
-	if f.verdict == verdictContinue {
+	if f.verdict == Continue {
 		return Held, nil
 	}
 	return Unchecked, nil
@@ -266,7 +266,7 @@ func checksBy(verdict string) Checks {
 	switch verdict {
 	case "":
 		return Unchecked
-	case verdictContinue:
+	case Continue:
 		return Held
 	}
 	return Differed

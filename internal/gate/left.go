@@ -173,7 +173,7 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("looking for the verdict on attempt %s: %w", r.attempt, err)
-	case verdict == verdictContinue:
+	case verdict == Continue:
 		return nil, lane.Clear()
 	case verdict != "":
 		return g.stopLane(lane, r.stop(c, "what an earlier call left was looked at, and is not what the rule expects: the ledger has it under its attempt"))

@@ -46,10 +46,13 @@ func (g *Gate) Preview(c Call) Preview {
 	if c.Tool != nil {
 		p.Repeats = w.readOnly || w.terms.Idempotent || c.Tool.Upstream == "" && c.Tool.Key == "" && c.Tool.Idempotent
 	}
-	if denied == nil {
-		denied = g.foresee(&c, w)
+	held := g.heldNow(&c, w)
+	if held != nil {
+		p.Stopped = held.Reason
 	}
-	p.Stopped = g.heldNow(&c, w)
+	if denied == nil {
+		denied = g.foresee(&c, w, held)
+	}
 	switch {
 	case denied != nil:
 		p.Decision, p.Rule, p.Reason, p.Hidden = policy.Deny, denied.Rule, denied.Reason, denied.Hidden
@@ -59,40 +62,36 @@ func (g *Gate) Preview(c Call) Preview {
 	return p
 }
 
-// heldNow says why changes are held back in a call's scope until an operator looks.
-func (g *Gate) heldNow(c *Call, w *course) string {
+// heldNow returns why changes are held back in a call's scope until an operator looks; nil if they are not.
+func (g *Gate) heldNow(c *Call, w *course) *DeniedError {
 	if w.readOnly || g.Stops == nil || c.Tool == nil {
-		return ""
-	}
-	standing, stop, err := g.Stops.Check(c.scope())
-	if err == nil && standing != interlock.Stopped && standing != interlock.Unknown {
-		return ""
-	}
-	return heldBack(c, standing, stop).Reason
-}
-
-// foresee returns why a call would be held back, as far as that can be told without touching anything. A call of which the
-// claims know already is answered for by them.
-func (g *Gate) foresee(c *Call, w *course) *DeniedError {
-	if w.readOnly || g.Stops == nil {
 		return nil
 	}
 	standing, stop, err := g.Stops.Check(c.scope())
 	if err == nil && standing != interlock.Stopped && standing != interlock.Unknown {
-		if w.asks != nil || !w.verified() {
-			return nil
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
-		defer cancel()
-		return g.blind(ctx, c, w)
-	}
-	if w.keyed {
-		key, _ := w.key(c)
-		if claim, err := g.claims.Look(key); err == nil && claim.State == mutation.Done {
-			return nil
-		}
+		return nil
 	}
 	return heldBack(c, standing, stop)
+}
+
+// foresee returns why a call would be held back, as far as that can be told without touching anything. A call of which the
+// claims know already is answered for by them.
+func (g *Gate) foresee(c *Call, w *course, held *DeniedError) *DeniedError {
+	switch {
+	case held != nil:
+		if w.keyed {
+			key, _ := w.key(c)
+			if claim, err := g.claims.Look(key); err == nil && claim.State == mutation.Done {
+				return nil
+			}
+		}
+		return held
+	case w.asks != nil || !w.verified():
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	return g.blind(ctx, c, w)
 }
 
 // Release releases a stop by an operator's word, and records it first. It is an error (interlock.ErrNoStop) if that very stop

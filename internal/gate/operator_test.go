@@ -90,7 +90,7 @@ func TestPreviewOfAReplay(t *testing.T) {
 	if got := s.Preview(s.call("save", saved, rest{})); got.Decision != policy.Allow {
 		t.Errorf("of a replay: %+v", got)
 	}
-	if got := s.Preview(s.call("save", `{"request_id":"r2","text":"tea"}`, rest{})); got.Decision != policy.Deny || got.Rule != latchRule {
+	if got := s.Preview(s.call("save", `{"request_id":"r2","text":"tea"}`, rest{})); got.Decision != policy.Deny || got.Rule != LatchRule {
 		t.Errorf("of a new one: %+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 	"sallyport/internal/policy"
 	"sallyport/internal/postcondition"
@@ -16,17 +17,17 @@ import (
 
 // The verdicts on what a call left, as they stand in records.
 const (
-	verdictContinue = "CONTINUE"
-	verdictStop     = "STOP"
+	Continue = "CONTINUE"
+	Stop     = "STOP"
+	Rollback = "ROLLBACK" // of plans
 )
 
 const (
-	lookTime     = 10 * time.Second      // how long one look may take
-	firstPause   = 50 * time.Millisecond // before looking again, where the rule says so; doubling,
-	longestPause = time.Second           // up to this
-	mostObserved = 1 << 20               // bytes of a result that conditions are told
-	mostVerified = mostLeft - 128<<10    // bytes of canonical arguments: besides them there are the rules
-	mostLeft     = 1 << 20               // bytes that the stop latch keeps
+	lookTime     = 10 * time.Second             // how long one look may take
+	firstPause   = 50 * time.Millisecond        // before looking again, where the rule says so; doubling,
+	longestPause = time.Second                  // up to this
+	mostObserved = 1 << 20                      // bytes of a result that conditions are told
+	mostVerified = interlock.MostLeft - 128<<10 // bytes of canonical arguments: besides them there are the rules
 	originVerify = "verify"
 )
 
@@ -56,14 +57,14 @@ type finding struct {
 
 // taskFinding is what is found of a call that its server goes on with by itself.
 func taskFinding(rules []*policy.Verification) finding {
-	return finding{settled: true, verdict: verdictStop, rule: rules[0].Rule,
+	return finding{settled: true, verdict: Stop, rule: rules[0].Rule,
 		reason: "the server goes on with it as a task, and what that leaves cannot be verified"}
 }
 
 // mark puts what was found into a call's record.
 func (f *finding) mark(rec *ledger.Record) {
 	rec.Verdict, rec.Expected, rec.ObservedSum = f.verdict, f.expected, f.observed
-	if f.verdict == verdictStop {
+	if f.verdict == Stop {
 		rec.Reason = f.reason
 	}
 }
@@ -137,7 +138,7 @@ func (g *Gate) verify(ctx context.Context, c *Call, pol *policy.Policy, m *remai
 	if g.Ending != nil {
 		defer context.AfterFunc(g.Ending, cancel)()
 	}
-	f := finding{settled: true, verdict: verdictContinue, expected: m.expected()}
+	f := finding{settled: true, verdict: Continue, expected: m.expected()}
 	values := m.values()
 	var sums []string
 	for _, v := range m.verify {
@@ -149,12 +150,12 @@ func (g *Gate) verify(ctx context.Context, c *Call, pol *policy.Policy, m *remai
 			sums = append(sums, saw.sum)
 		}
 		if !saw.holds {
-			f.verdict, f.rule, f.reason = verdictStop, v.Rule, saw.reason
+			f.verdict, f.rule, f.reason = Stop, v.Rule, saw.reason
 			break
 		}
 	}
 	f.observed = joined(sums)
-	if f.verdict == verdictStop && g.ending() {
+	if f.verdict == Stop && g.ending() {
 		return finding{expected: f.expected, observed: f.observed, looks: f.looks}
 	}
 	return f

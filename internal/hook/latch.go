@@ -16,12 +16,6 @@ import (
 	"sallyport/internal/policy"
 )
 
-// stopsDir is the folder of the stop latches, in the ledger's folder.
-const stopsDir = "stops"
-
-// latchRule is the rule under which calls of a session that is stopped are denied.
-const latchRule = "latch"
-
 // maxSession is how long a session's name may be to stand in a scope as it is.
 const maxSession = 1 << 10
 
@@ -37,7 +31,7 @@ func (e *Event) scope() interlock.Scope {
 }
 
 func (r *run) stops(dir string) *interlock.Stops {
-	return interlock.OpenStops(r.sys.FS, filepath.Join(dir, stopsDir))
+	return interlock.OpenStops(r.sys.FS, filepath.Join(dir, interlock.StopsDir))
 }
 
 // holdBack denies the calls of a session that is stopped, but for those that certainly only read. Where nothing is stopped it
@@ -52,10 +46,10 @@ func (r *run) holdBack(e *Event, dir string, q gate.Question, p *policy.Policy, 
 	if errors.Is(err, syscall.ENOTDIR) && r.sys.FS.IsOwnDir(dir) != nil {
 		return // the ledger's folder is none, so no stop can be there: what that means is for the record to say
 	}
-	if standing == interlock.Clear || onlyReads(q) || p.Terms(request(q)).ReadOnly {
+	if standing == interlock.Clear || onlyReads(q) || p.Terms(q.Request()).ReadOnly {
 		return
 	}
-	v.Tighten(policy.Deny, latchRule, stoppedReason(stop, err))
+	v.Tighten(policy.Deny, gate.LatchRule, stoppedReason(stop, err))
 }
 
 func stoppedReason(stop *interlock.Stop, err error) string {
@@ -67,21 +61,6 @@ func stoppedReason(stop *interlock.Stop, err error) string {
 		return "whether this session is stopped cannot be told: " + cut(err.Error(), 300)
 	}
 	return "a verification of this session is still under way; try again"
-}
-
-// request is a question as a policy judges it.
-func request(q gate.Question) policy.Request {
-	return policy.Request{
-		Principal: q.Caller.Principal,
-		Tenant:    q.Caller.Tenant,
-		Method:    q.Method,
-		Tool:      q.Tool,
-		Args:      q.Args,
-		Host:      q.Host,
-		Session:   q.Session,
-		Effects:   q.Effects,
-		World:     q.World,
-	}
 }
 
 // onlyReads reports whether a call certainly only reads: its tool is known to, and so is everything that the call would do.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"sallyport/internal/durable"
+	"sallyport/internal/ledger"
 	"sallyport/internal/policy"
 )
 
@@ -30,9 +31,6 @@ type PolicyFile struct {
 	Trusted bool   // of a project's: the user trusts it as it is
 	SHA256  string // of its text
 }
-
-// defaultLedger is the folder of the ledger of a server that was told no other, in its working folder.
-const defaultLedger = ".ledger"
 
 // Places are where policies of one call are looked for.
 type Places struct {
@@ -236,7 +234,7 @@ func (l *loader) own() policy.Own {
 		folders = append(folders, filepath.Dir(p.Managed))
 	}
 	if p.Dir != "" {
-		folders = append(folders, filepath.Join(p.Dir, defaultLedger))
+		folders = append(folders, filepath.Join(p.Dir, ledger.DirName))
 	}
 	for _, home := range p.Homes {
 		folders = append(folders, ConfigDir(home), StateDir(home))

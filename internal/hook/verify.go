@@ -44,14 +44,14 @@ func (r *run) verify(e *Event, places Places, world *effects.World, rec *ledger.
 	v := &verifying{dir: places.Ledger, stop: interlock.Stop{Scope: e.scope(), Tool: e.Tool, Rule: rule.Rule}}
 	v.stop.Reason = "what a call of " + cut(e.Tool, 60) + " left could not be verified in time"
 	r.verifying.Store(v)
-	rec.Rule, rec.PolicyDigest, rec.Verdict, rec.Expected = rule.Rule, policies.Policy.Digest(), "STOP", digestOf(claims)
+	rec.Rule, rec.PolicyDigest, rec.Verdict, rec.Expected = rule.Rule, policies.Policy.Digest(), gate.Stop, digestOf(claims)
 	why, observed := r.compare(claims, policies.Policy, q)
 	if !r.verifying.CompareAndSwap(v, nil) {
 		return // it is too late, and the session was stopped for that
 	}
 	rec.ObservedSum = observed
 	if why == "" {
-		rec.Verdict = "CONTINUE"
+		rec.Verdict = gate.Continue
 		return
 	}
 	v.stop.Reason = why
@@ -64,7 +64,7 @@ func (r *run) verify(e *Event, places Places, world *effects.World, rec *ledger.
 // compare returns what speaks against the claims of a call, or "", and the SHA-256 of what was observed, "" where not all of
 // it could be.
 func (r *run) compare(claims []claim, p *policy.Policy, q gate.Question) (why, observed string) {
-	if decision, _ := p.Evaluate(request(q)); decision == policy.Deny {
+	if decision, _ := p.Evaluate(q.Request()); decision == policy.Deny {
 		why = "the policy does not allow what was called, or its path leads elsewhere than when it was allowed"
 	}
 	until := time.Now().Add(r.Deadline / 2)
@@ -117,7 +117,7 @@ func together(sums []string) string {
 
 // contentRule returns by which rule the content of files is to be verified after a call, nil if by none.
 func contentRule(p *policy.Policy, q gate.Question) *policy.Verification {
-	for _, v := range p.Terms(request(q)).Verify {
+	for _, v := range p.Terms(q.Request()).Verify {
 		if v.Content {
 			return v
 		}

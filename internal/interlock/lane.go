@@ -91,8 +91,8 @@ func (l *Lane) Begin(left []byte) error {
 	switch {
 	case l.gone || l.standing != Clear:
 		return errors.New("beginning in a lane that is not clear")
-	case len(left) > mostLeft:
-		return fmt.Errorf("beginning in a lane: more than %d bytes are to be kept", mostLeft)
+	case len(left) > MostLeft:
+		return fmt.Errorf("beginning in a lane: more than %d bytes are to be kept", MostLeft)
 	}
 	if err := l.open(); err != nil {
 		return fmt.Errorf("beginning in a lane: %w", err)

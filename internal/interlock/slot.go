@@ -36,7 +36,6 @@ const (
 
 	clearSize = 1 // bytes of a slot that is clear, at most
 
-	mostLeft   = 1 << 20 // bytes that Begin takes
 	mostInline = 3 << 10 // bytes of it that stand in the slot itself, all of which is within a block then
 	mostScope  = 4 << 10 // bytes of a principal or a server
 	mostText   = 4 << 10 // bytes of each text of a stop; what is longer is cut
@@ -250,7 +249,7 @@ func readApart(fsys durable.FS, path, want string) ([]byte, error) {
 	}
 	defer f.Close()
 	var length int
-	if _, err := fmt.Sscanf(want, "%d ", &length); err != nil || length < 0 || length > mostLeft {
+	if _, err := fmt.Sscanf(want, "%d ", &length); err != nil || length < 0 || length > MostLeft {
 		return nil, errSlot
 	}
 	left := make([]byte, length)

@@ -16,6 +16,15 @@ import (
 	"sallyport/internal/durable"
 )
 
+// The names of the folders in the ledger's folder.
+const (
+	StopsDir     = "stops"
+	ApprovalsDir = "approvals"
+)
+
+// MostLeft is how many bytes Lane.Begin takes.
+const MostLeft = 1 << 20
+
 // Scope is what a stop holds back: the mutations of one principal at one server. Server is "" for our own tools, and
 // "hook/HOST/SESSION" for the session of a hook's host. Both are UTF-8 of at most 4 KiB, whatever they say.
 type Scope struct{ Principal, Server string }

@@ -167,11 +167,11 @@ func TestRelease(t *testing.T) {
 func TestBeginKeepsUpToAMebibyte(t *testing.T) {
 	s := openStops(t, t.TempDir())
 	l := enter(t, s, tea)
-	if l.Begin(make([]byte, mostLeft+1)) == nil {
+	if l.Begin(make([]byte, MostLeft+1)) == nil {
 		t.Error("too much was taken")
 	}
 	wantStanding(t, s, tea, Clear)
-	for _, size := range []int{mostLeft, 0, mostInline, mostInline + 1, 1, 100 << 10, mostLeft} {
+	for _, size := range []int{MostLeft, 0, mostInline, mostInline + 1, 1, 100 << 10, MostLeft} {
 		want := strings.Repeat("x", size)
 		must(t, l.Begin([]byte(want)))
 		l.Leave()

@@ -19,6 +19,9 @@ import (
 	"sallyport/internal/durable"
 )
 
+// DirName is the ledger's folder in the working folder of a server that was told no other.
+const DirName = ".ledger"
+
 // FileName is the ledger's name in its folder.
 const FileName = "ledger.jsonl"
 

@@ -92,9 +92,6 @@ func recordable(reason string) string {
 	return reason
 }
 
-// latchRule is the rule of the gate by which it refuses changes until an operator releases them.
-const latchRule = "latch"
-
 // stopped says why the gate holds back all changes where a call would be made, "" if it does not.
 func stopped(pre gate.Preview) string { return pre.Stopped }
 
@@ -126,7 +123,7 @@ func (t *sitting) makeCall(ctx context.Context, a action) fact {
 		f.reason = notInTime
 	}
 	f.differs = err == nil && result.Checks == gate.Differed && !step.readOnly
-	if denied, ok := errors.AsType[*gate.DeniedError](err); ok && denied.Rule == latchRule {
+	if denied, ok := errors.AsType[*gate.DeniedError](err); ok && denied.Rule == gate.LatchRule {
 		f.stopped = denied.Reason
 	}
 	t.answer.Held = f.differs || f.stopped != ""

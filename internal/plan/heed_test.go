@@ -29,7 +29,7 @@ func TestWhatTheGateSawCounts(t *testing.T) {
 	}
 	b.preview = func(_, tool, _ string) gate.Preview {
 		if tool == "do" && latched {
-			return gate.Preview{Rule: latchRule, Reason: "stopped: look", Stopped: "stopped: look"}
+			return gate.Preview{Rule: gate.LatchRule, Reason: "stopped: look", Stopped: "stopped: look"}
 		}
 		return gate.Preview{Decision: policy.Allow, ReadOnly: tool == "see"}
 	}

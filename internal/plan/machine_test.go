@@ -188,7 +188,7 @@ func (p *puppet) perform(ctx context.Context, a action) fact {
 			r, err := p.Call(ctx, origin, request, tool, noArgs)
 			f.how, f.reason = classify(r, err)
 			f.differs = r.Checks == gate.Differed
-			if denied, ok := errors.AsType[*gate.DeniedError](err); ok && denied.Rule == latchRule {
+			if denied, ok := errors.AsType[*gate.DeniedError](err); ok && denied.Rule == gate.LatchRule {
 				f.stopped = "the latch"
 			}
 		}

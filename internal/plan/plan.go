@@ -135,9 +135,9 @@ type Ask struct {
 
 // The words of a plan's runner for what it decides.
 const (
-	Continue = "CONTINUE"
-	Stop     = "STOP"
-	Rollback = "ROLLBACK"
+	Continue = gate.Continue
+	Stop     = gate.Stop
+	Rollback = gate.Rollback
 )
 
 // origin is what the gate records as the origin of a plan's calls.

@@ -28,7 +28,7 @@ func (e End) String() string {
 	case RollbackFailed:
 		return "ROLLBACK failed"
 	default:
-		return "STOP"
+		return Stop
 	}
 }
 

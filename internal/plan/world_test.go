@@ -216,7 +216,7 @@ func (d *desk) keyed(ctx context.Context, kind, id, requestID string, f fault) (
 		}
 	}
 	if d.latch > 0 {
-		return gate.Result{}, &gate.DeniedError{Tool: kind, Rule: latchRule, Reason: "stopped"}
+		return gate.Result{}, &gate.DeniedError{Tool: kind, Rule: gate.LatchRule, Reason: "stopped"}
 	}
 	if d.safety[kind+"_"+id] == keyed {
 		d.claims[requestID] = "inconclusive" // the intent
@@ -336,7 +336,7 @@ func (d *desk) Preview(_ context.Context, requestID, tool string, _ canon.Value)
 		p.Repeats = true
 	}
 	if kind != "see" && d.latch > 0 {
-		p.Decision, p.Rule, p.Reason, p.Stopped = policy.Deny, latchRule, "stopped", "stopped"
+		p.Decision, p.Rule, p.Reason, p.Stopped = policy.Deny, gate.LatchRule, "stopped", "stopped"
 	}
 	return p, nil
 }
