@@ -59,7 +59,7 @@ func (g *Gate) Count(v *Verdict) {
 	if v.Decision != policy.Allow {
 		return
 	}
-	if limits := v.policy.Limits(v.request()); len(limits) > 0 {
+	if limits := v.policy.Judge(v.request()).Limits(); len(limits) > 0 {
 		if rule, reason := takeLimits(g.Limits, limits); reason != "" {
 			v.Tighten(policy.Deny, rule, reason)
 		}

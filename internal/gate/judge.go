@@ -33,9 +33,9 @@ func (w *course) verified() bool { return len(w.terms.Verify) > 0 }
 // carried out, on record. It is apart from the rest of Do since ten thousand calls may wait there for their upstreams, with
 // all that is on the stack.
 func (g *Gate) judge(c *Call) (*course, error) {
-	w, request, denied := g.weigh(g.policy.Load(), c) // one snapshot for the whole call
+	w, judged, denied := g.weigh(g.policy.Load(), c) // one snapshot for the whole call
 	if denied == nil {
-		denied = g.limit(c.Name, w.pol.Limits(request))
+		denied = g.limit(c.Name, judged.Limits())
 	}
 	if denied != nil {
 		return nil, g.deny(w, denied)
@@ -55,7 +55,7 @@ func (g *Gate) deny(w *course, denied *DeniedError) error {
 
 // weigh says what becomes of a call by a policy, and why it is not carried out. It touches and records nothing, and takes
 // no token of a limit.
-func (g *Gate) weigh(pol *policy.Policy, c *Call) (*course, policy.Request, *DeniedError) {
+func (g *Gate) weigh(pol *policy.Policy, c *Call) (*course, policy.Judgment, *DeniedError) {
 	if c.Args.Kind() == canon.Null {
 		c.Args = canon.Value{} // what the official Go SDK sends where there are no arguments
 	}
@@ -74,24 +74,25 @@ func (g *Gate) weigh(pol *policy.Policy, c *Call) (*course, policy.Request, *Den
 		Origin:       c.Origin,
 	}}
 	request := g.request(pol, c)
-	why, asked, denied := g.decide(pol, c, request, digestErr)
-	noteJudged(w.rec, why.Observed, &request)
+	judged := judgedBy(pol, c, request)
+	asked, denied := g.decide(c, judged, digestErr)
+	noteJudged(w.rec, judged.Why.Observed, &request)
 	if asked {
-		asks := why
+		asks := judged.Why
 		w.asks = &asks
 	}
 	if denied == nil {
-		denied = w.settle(c, request)
+		denied = w.settle(c, judged)
 	}
 	if denied == nil {
 		denied = g.unverifiable(c, w, digestErr)
 	}
-	return w, request, denied
+	return w, judged, denied
 }
 
 // settle finds out how a call that may happen is carried out, or why it does not meet the policy's terms.
-func (w *course) settle(c *Call, request policy.Request) *DeniedError {
-	w.terms, w.batched = w.pol.Terms(request), w.pol.BatchedReads()
+func (w *course) settle(c *Call, judged policy.Judgment) *DeniedError {
+	w.terms, w.batched = judged.Terms(), w.pol.BatchedReads()
 	if c.Tool.Upstream == "" { // the tool itself says what it is
 		if w.readOnly = c.Tool.ReadOnly && c.Tool.Key == ""; w.readOnly {
 			w.terms.Verify = nil
@@ -131,25 +132,32 @@ func (g *Gate) request(pol *policy.Policy, c *Call) policy.Request {
 	return r
 }
 
-// decide returns why a call may not be carried out, or nil; whether a person must agree first; and why the policy says so.
-// It touches nothing.
-func (g *Gate) decide(pol *policy.Policy, c *Call, r policy.Request, digestErr error) (why policy.Why, asked bool, denied *DeniedError) {
+// judgedBy is what a policy makes of a call. Of a tool that is not there it makes nothing.
+func judgedBy(pol *policy.Policy, c *Call, r policy.Request) policy.Judgment {
 	if c.Tool == nil {
-		return policy.Why{}, false, &DeniedError{Tool: c.Name, Rule: "unknown", Reason: "there is no such tool", Hidden: true}
+		return policy.Judgment{}
 	}
-	decision, why := pol.Evaluate(r)
-	asked = decision == policy.Ask && !why.Hidden
+	return pol.Judge(r)
+}
+
+// decide returns whether a person must agree to a call first, and why it may not be carried out, or nil. It touches nothing.
+func (g *Gate) decide(c *Call, judged policy.Judgment, digestErr error) (asked bool, denied *DeniedError) {
+	if c.Tool == nil {
+		return false, &DeniedError{Tool: c.Name, Rule: "unknown", Reason: "there is no such tool", Hidden: true}
+	}
+	why := judged.Why
+	asked = judged.Decision == policy.Ask && !why.Hidden
 	switch {
 	case asked && g.Approvals == nil:
-		return why, false, &DeniedError{Tool: c.Name, Rule: why.Rule, Reason: why.Reason + " (nobody can be asked here)"}
-	case !asked && decision != policy.Allow:
-		return why, false, &DeniedError{Tool: c.Name, Rule: why.Rule, Reason: why.Reason, Hidden: why.Hidden}
+		return false, &DeniedError{Tool: c.Name, Rule: why.Rule, Reason: why.Reason + " (nobody can be asked here)"}
+	case !asked && judged.Decision != policy.Allow:
+		return false, &DeniedError{Tool: c.Name, Rule: why.Rule, Reason: why.Reason, Hidden: why.Hidden}
 	case c.Refuse != nil:
 		refused := *c.Refuse
 		refused.Tool = c.Name
-		return why, asked, &refused
+		return asked, &refused
 	}
-	return why, asked, c.malformed(digestErr)
+	return asked, c.malformed(digestErr)
 }
 
 // malformed returns why the tool cannot take the arguments of a call, or nil.

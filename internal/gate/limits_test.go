@@ -17,7 +17,7 @@ func TestLimitsOfPrincipals(t *testing.T) {
 	}
 	store := interlock.OpenLimits(durable.OS, t.TempDir()+"/limits")
 	take := func(principal string) string {
-		rule, reason := takeLimits(store, p.Limits(policy.Request{Principal: principal, Tool: "t", Method: "tools/call"}))
+		rule, reason := takeLimits(store, p.Judge(policy.Request{Principal: principal, Tool: "t", Method: "tools/call"}).Limits())
 		if (rule == "") != (reason == "") {
 			t.Errorf("rule %q, reason %q", rule, reason)
 		}

@@ -79,12 +79,3 @@ func (p *Policy) Declares(tool string) *effects.Declaration {
 	}
 	return sum
 }
-
-// Limits returns the limits of the rules that allow a call. Whoever carries it out takes a token of each first.
-func (p *Policy) Limits(r Request) []Limit {
-	v, ok := p.version2()
-	if !ok {
-		return nil
-	}
-	return v.limits(&r)
-}

@@ -181,7 +181,16 @@ func FuzzVersion2(f *testing.F) {
 				t.Errorf("%v on the terms %v", d, told(terms))
 			}
 			p.Explain(req)
-			p.Limits(req)
+			// What is found out once for all of it is what is found out for each.
+			judged, limits := p.Judge(req), p.Judge(req).Limits()
+			if judged.Decision != d || judged.Why != why {
+				t.Errorf("judged %v, %+v; evaluated %v, %+v", judged.Decision, judged.Why, d, why)
+			}
+			for range 2 {
+				if diff := cmp.Diff(told(terms), told(judged.Terms())) + cmp.Diff(limits, judged.Limits()); diff != "" {
+					t.Errorf("(-alone +judged)\n%s", diff)
+				}
+			}
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 type index struct {
 	strict   []int // the rules that deny and ask
 	lenient  []int // the rules that can lift the default: those that allow first, then those that ask
+	limited  []int // those that allow with a limit, and are enforced
 	observes bool  // something is not enforced
 	skips    bool  // some rule spares the host's prompt
 	terms    bool  // some rule says how calls are to be carried out
@@ -62,6 +63,9 @@ func (v *version2) buildIndex() {
 		if r.decision == Allow {
 			if r.lifts {
 				x.lenient = append(x.lenient, i)
+				if r.limit.Calls != 0 && !r.observe {
+					x.limited = append(x.limited, i)
+				}
 				x.skips = x.skips || r.skipPrompt
 				x.terms = x.terms || !r.terms.none()
 			}
@@ -112,6 +116,10 @@ func (x *index) add(r *rule, i int) {
 
 // scan finds what the rules that deny and ask have to do with each effect.
 func (c *call) scan() {
+	if c.scanned {
+		return
+	}
+	c.scanned = true
 	x := &c.v.index
 	for i := range c.req.Effects {
 		e := &c.req.Effects[i]

@@ -49,14 +49,13 @@ func (t *Terms) none() bool {
 	return !t.ReadOnly && t.Key == "" && !t.Idempotent && t.Verify == nil && t.Expires == 0 && !t.Operator && t.Output == (output.Rule{})
 }
 
-// Terms returns the terms of a call that is allowed, or that the policy asks about. Of version 1 they are the zero Terms.
+// Terms are those that a Judgment has, without the decision.
 func (p *Policy) Terms(r Request) Terms {
 	v, ok := p.version2()
 	if !ok {
 		return Terms{}
 	}
-	c := v.newCall(&r)
-	return c.terms(false, c.asked())
+	return Judgment{call: v.newCall(&r)}.Terms()
 }
 
 // defaultExpiry is how long a person has to agree where no rule says it.

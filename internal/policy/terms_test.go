@@ -78,7 +78,7 @@ func TestTermsOutlastCompiling(t *testing.T) {
 		if diff := cmp.Diff(plain.Terms(r), p.Terms(r)); diff != "" {
 			t.Errorf("%s (-plain +compiled)\n%s", r.Tool, diff)
 		}
-		if diff := cmp.Diff(plain.Limits(r), p.Limits(r)); diff != "" {
+		if diff := cmp.Diff(plain.Judge(r).Limits(), p.Judge(r).Limits()); diff != "" {
 			t.Errorf("%s (-plain +compiled)\n%s", r.Tool, diff)
 		}
 		if a, b := outcome(plain, r), outcome(p, r); a != b {
@@ -190,7 +190,7 @@ func TestLimitsApart(t *testing.T) {
 	bucket := func(by, principal, tenant, tool, method string) string {
 		p := mustParse(t, rules("deny", `id: r, decision: allow, methods: [tools/call, resources/read], limit: {calls: 3, per: 1m`+by+`}`))
 		r := policy.Request{Principal: principal, Tenant: tenant, Tool: tool, Method: method}
-		limits := p.Limits(r)
+		limits := p.Judge(r).Limits()
 		if len(limits) != 1 || limits[0].Rule != "r" || limits[0].Per != time.Minute {
 			t.Fatalf("got %+v", limits)
 		}

@@ -57,11 +57,13 @@ func (v *version2) fallback(observed bool) Decision {
 	return strictest
 }
 
-func (v *version2) evaluate(req Request) (Decision, Why) {
-	c := v.newCall(&req)
+func (v *version2) evaluate(req Request) (Decision, Why) { return v.newCall(&req).decide() }
+
+// decide decides the call, and says what would be different if all that is only observed were enforced.
+func (c *call) decide() (Decision, Why) {
 	c.scan()
 	d, why := c.judge(false)
-	if v.index.observes {
+	if c.v.index.observes {
 		if seen, by := c.judge(true); seen != d {
 			why.Observed = Observed{Rule: by.Rule, Decision: seen}
 		}
@@ -91,17 +93,12 @@ func (v *version2) visible(who *Who, tool string) bool {
 	return lifted && (required.nothing() || required.metBy(have))
 }
 
-// limits returns the limits of the rules that allow a call, or a part of it.
-func (v *version2) limits(req *Request) []Limit {
-	c := v.newCall(req)
+// limits returns the limits of the rules that allow the call, or a part of it.
+func (c *call) limits() []Limit {
 	var limits []Limit
-	for _, i := range v.index.lenient {
-		r := &v.rules[i]
-		if r.limit.Calls == 0 || r.observe || r.decision != Allow || !c.surely(i) {
-			continue
-		}
-		if !r.keyed || c.coversOne(r) {
-			limits = append(limits, r.limitOf(req))
+	for _, i := range c.v.index.limited {
+		if r := &c.v.rules[i]; c.surely(i) && (!r.keyed || c.coversOne(r)) {
+			limits = append(limits, r.limitOf(c.req))
 		}
 	}
 	return limits
@@ -112,9 +109,10 @@ type call struct {
 	v   *version2
 	req *Request
 
-	found  []finding // what each rule has to do with the effects; by its index
-	opaque [5]int    // for each kind, 1 + the index of the first effect that cannot be read
-	env    map[string]any
+	scanned bool
+	found   []finding // what each rule has to do with the effects, once they were scanned; by its index
+	opaque  [5]int    // for each kind, 1 + the index of the first effect that cannot be read
+	env     map[string]any
 }
 
 // finding is what a rule that denies or asks has to do with the effects of a call.

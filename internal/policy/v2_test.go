@@ -401,7 +401,7 @@ func TestLimits(t *testing.T) {
 		{shell("ls && make"), []policy.Limit{{Rule: "ls", Bucket: "ls", Calls: 3, Per: time.Hour, Burst: 3}}},
 		{shell("make"), nil},
 	} {
-		if diff := cmp.Diff(tc.want, p.Limits(tc.r)); diff != "" {
+		if diff := cmp.Diff(tc.want, p.Judge(tc.r).Limits()); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", tc.r.Tool, diff)
 		}
 	}

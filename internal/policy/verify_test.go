@@ -431,7 +431,7 @@ func TestLimitsOfAskedCalls(t *testing.T) {
 		t.Fatalf("got %s", got)
 	}
 	want := []policy.Limit{{Rule: "few", Bucket: "few", Calls: 3, Per: time.Minute, Burst: 3}}
-	if diff := cmp.Diff(want, p.Limits(r)); diff != "" {
+	if diff := cmp.Diff(want, p.Judge(r).Limits()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
