@@ -21,6 +21,8 @@ type Load struct {
 	held    int // bytes of what waits, is relayed or stays open
 
 	workers sync.WaitGroup // the goroutines of Queued and Relayed requests
+	spare   chan *inflight // nil, or where those of them that have nothing to do wait for more
+	idle    int            // how many do; under mu
 }
 
 // lane is the requests of one pace.
@@ -78,13 +80,49 @@ func (l *Load) admit(f *inflight) (run bool, refusal *Error) {
 	return false, nil
 }
 
-// work runs f, which may run now, and then whatever waits for its place, in a goroutine of its own.
+// mostIdle is how many goroutines are kept for the requests to come.
+const mostIdle = 64
+
+// keep has goroutines that did their work wait for more, until the function that it returns is called: of a new one the stack
+// must grow anew for each request. It comes before any request.
+func (l *Load) keep() (end func()) {
+	l.spare = make(chan *inflight)
+	return sync.OnceFunc(func() { close(l.spare) })
+}
+
+// work runs f, which may run now, and then whatever waits for its place, in another goroutine.
 func (l *Load) work(f *inflight) {
-	l.workers.Go(func() {
-		for f := f; f != nil; f = l.next(f.pace) {
-			f.run()
-		}
-	})
+	select {
+	case l.spare <- f:
+	default:
+		l.workers.Go(func() {
+			for f := f; f != nil; f = l.more() {
+				for ; f != nil; f = l.next(f.pace) {
+					f.run()
+				}
+			}
+		})
+	}
+}
+
+// more waits for another request that may run now; nil if nobody waits for any.
+func (l *Load) more() *inflight {
+	if l.spare == nil || !l.wait(1) {
+		return nil
+	}
+	defer l.wait(-1)
+	return <-l.spare
+}
+
+// wait counts one more, or one less, that waits for requests, unless there are too many.
+func (l *Load) wait(more int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.idle+more > mostIdle {
+		return false
+	}
+	l.idle += more
+	return true
 }
 
 // next gives a goroutine which has done a request of that pace the one that has waited longest; nil if there is none.

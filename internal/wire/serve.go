@@ -73,6 +73,8 @@ func ServeLines(ctx context.Context, s *Session, h Handler, r io.Reader, w io.Wr
 	}
 	out := newOutbox(opt.MaxWaiting, w)
 	load := NewLoad(opt)
+	noMore := load.keep()
+	defer noMore()
 	c := NewConversation(s, h, opt, load, out.push)
 	defer c.End()
 	stop := context.AfterFunc(ctx, out.hurry)
@@ -93,6 +95,7 @@ func ServeLines(ctx context.Context, s *Session, h Handler, r io.Reader, w io.Wr
 	c.calls.running.Wait()
 	c.CloseStreams()
 	c.Wait()
+	noMore()
 	load.workers.Wait()
 	out.close()
 	if err := out.flush(ctx, written); err != nil {
