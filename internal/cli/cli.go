@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -43,7 +44,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, ok := hookMain(args, stdin, stdout, stderr); ok {
 		return code
 	}
-	root := newRoot()
+	root := newRoot(args)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -63,7 +64,22 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-func newRoot() *cobra.Command {
+// command is what can be said after sallyport.
+type command struct {
+	name string
+	make func() *cobra.Command
+}
+
+var commands = []command{
+	{"serve", newServe}, {"wrap", newWrap}, {"verify", newVerify}, {"stats", newStats}, {"show", newShow}, {"status", newStatus},
+	{"claims", newClaims}, {"canon", newCanon}, {"session", newSession}, {"hook", newHook}, {"demo", newDemo}, {"run", newRun},
+	{"rehearse", newRehearse}, {"release", newRelease}, {"approvals", newApprovals}, {"policy", newPolicy}, {"install", newInstall},
+	{"uninstall", newUninstall}, {"doctor", newDoctor}, {"trust", newTrust}, {"pin", newPin}, {"token", newToken}, {"version", newVersion},
+}
+
+// newRoot makes the command line for arguments. Where they begin with a command no other one is made: to make all of them would
+// take a good part of the time in which a server starts.
+func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "sallyport",
 		Short:         "The gate between an AI agent and its tools",
@@ -84,18 +100,24 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return withHint(err, fmt.Sprintf("see %s --help", cmd.CommandPath()))
 	})
-	root.AddCommand(
-		newServe(), newWrap(), newVerify(), newStats(), newShow(), newStatus(), newClaims(), newCanon(), newSession(), newHook(), newDemo(),
-		newRun(), newRehearse(), newRelease(), newApprovals(), newPolicy(), newInstall(), newUninstall(), newDoctor(), newTrust(), newPin(), newToken(),
-		&cobra.Command{
-			Use:   "version",
-			Short: "Print the version",
-			Args:  cobra.NoArgs,
-			Run:   func(cmd *cobra.Command, _ []string) { printVersion(cmd) },
-		},
-	)
+	wanted := commands
+	if i := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && c.name == args[0] }); i >= 0 {
+		wanted = commands[i : i+1]
+	}
+	for _, c := range wanted {
+		root.AddCommand(c.make())
+	}
 	hintAtArgs(root)
 	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run:   func(cmd *cobra.Command, _ []string) { printVersion(cmd) },
+	}
 }
 
 func printVersion(cmd *cobra.Command) { fmt.Fprintf(cmd.OutOrStdout(), "sallyport %s\n", Version) }

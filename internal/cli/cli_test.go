@@ -2,6 +2,7 @@ package cli
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -56,8 +57,33 @@ func TestNoCommandIsThereTwice(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(newRoot())
+	look(newRoot(nil))
 	if seen < 20 {
 		t.Errorf("only %d commands were found", seen)
+	}
+}
+
+// TestCommandsAreMadeAlone has each command made as if it were said, which must be the one that is made among all.
+func TestCommandsAreMadeAlone(t *testing.T) {
+	all := newRoot(nil).Commands()
+	if len(all) != len(commands) {
+		t.Errorf("%d commands are made, want %d", len(all), len(commands))
+	}
+	for _, c := range commands {
+		root := newRoot([]string{c.name, "--help"})
+		if made := root.Commands(); len(made) != 1 || made[0].Name() != c.name {
+			t.Errorf("for %q %v is made", c.name, made)
+		}
+		var told [2]strings.Builder
+		for i, from := range []*cobra.Command{root, newRoot(nil)} {
+			from.SetArgs([]string{c.name, "--help"})
+			from.SetOut(&told[i])
+			if err := from.Execute(); err != nil {
+				t.Error(err)
+			}
+		}
+		if told[0].String() != told[1].String() {
+			t.Errorf("%s --help says %q alone and %q among all", c.name, &told[0], &told[1])
+		}
 	}
 }
