@@ -24,7 +24,7 @@ var (
 	ErrBroken = errors.New("an earlier failure left unknown what is on the disk")
 	// ErrLocked says that another process kept a lock longer than we wait for it.
 	ErrLocked = errors.New("another process holds the lock")
-	// ErrUnsupported says that this platform cannot lock files or sync folders the way we need.
+	// ErrUnsupported says that this platform cannot lock files, sync folders or mark files the way we need.
 	ErrUnsupported = errors.New("durable state is not supported on this platform yet")
 )
 
@@ -41,6 +41,9 @@ type FS interface {
 	Open(name string) (File, error)
 	// OpenRead opens a file for reading.
 	OpenRead(name string) (File, error)
+	// Look tells what the status of a regular file says, without opening it. That there is no such file is no error;
+	// that it is of another kind is one.
+	Look(name string) (Status, error)
 	// Create makes a file that must not exist (fs.ErrExist), readable by the owner alone.
 	Create(name string) (File, error)
 	// Link gives a file a second name that must not exist (fs.ErrExist).
@@ -55,6 +58,16 @@ type FS interface {
 	SyncDir(dir string) error
 }
 
+// Status is what FS.Look tells of a file. The zero one is that of no file.
+type Status struct {
+	Exists bool
+	Marked bool   // see File.SetMark
+	ID     FileID // of the file, whatever its name
+}
+
+// FileID tells a file from all others that are there at the same time. It is zero where the platform has none.
+type FileID struct{ Device, Inode uint64 }
+
 // File is an open file of an FS. Locks belong to the open file and die with its process.
 type File interface {
 	io.ReaderAt
@@ -64,8 +77,15 @@ type File interface {
 	Truncate(size int64) error
 	// Sync makes data and what is needed to read it durable (fdatasync).
 	Sync() error
+	// StartSync begins a Sync and returns what waits for its end, which must be called.
+	StartSync() (wait func() error)
 	// SyncAll makes data and all metadata durable (fsync).
 	SyncAll() error
+	// SetMark puts a mark on the file or takes it off, for FS.Look. A mark that was put on is seen by every process at once.
+	// Only SyncAll makes it durable: after a crash of the machine the file may be marked as it was before. Where a
+	// platform has no marks all files are marked, and stay so. Who is neither the owner nor root gets an error, and so does
+	// who would put on a mark that the file system does not keep (ErrUnsupported).
+	SetMark(on bool) error
 	// TryLock takes the whole file for this open file alone, or says false at once.
 	TryLock() (bool, error)
 	// TryLockShared is TryLock for readers.

@@ -416,3 +416,10 @@ func (l *Log[S]) put(buf []byte, end int64, torn bool) error {
 	}
 	return nil
 }
+
+// goSync has a goroutine sync a file.
+func goSync(f File) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- f.Sync() }()
+	return func() error { return <-done }
+}

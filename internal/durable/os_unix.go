@@ -81,6 +81,47 @@ func (f osFile) lockByte(kind int16, offset int64) error {
 	}
 }
 
+// A mark is the owner's right to execute the file, which no file of ours has otherwise. fdatasync need not write it, and
+// the umask does not touch it.
+const (
+	plainMode  = 0o600
+	markedMode = 0o700
+	markBit    = markedMode &^ plainMode
+)
+
+func (f osFile) SetMark(on bool) error {
+	mode := uint32(plainMode)
+	if on {
+		mode = markedMode
+	}
+	err := uninterrupted(func() error { return syscall.Fchmod(int(f.Fd()), mode) })
+	if err != nil || !on {
+		return os.NewSyscallError("fchmod", err)
+	}
+	var st syscall.Stat_t // some file systems take a mode and forget it
+	if err := f.fstat(&st); err != nil {
+		return err
+	}
+	if st.Mode&markBit == 0 {
+		return &fs.PathError{Op: "fchmod", Path: f.Name(), Err: ErrUnsupported}
+	}
+	return nil
+}
+
+func (osFS) Look(name string) (Status, error) {
+	var st syscall.Stat_t
+	err := uninterrupted(func() error { return syscall.Lstat(name, &st) })
+	switch {
+	case errors.Is(err, syscall.ENOENT):
+		return Status{}, nil
+	case err != nil:
+		return Status{}, &fs.PathError{Op: "lstat", Path: name, Err: err}
+	case st.Mode&syscall.S_IFMT != syscall.S_IFREG:
+		return Status{}, &fs.PathError{Op: "lstat", Path: name, Err: errNotRegular}
+	}
+	return Status{true, st.Mode&markBit != 0, FileID{uint64(st.Dev), st.Ino}}, nil
+}
+
 // Size and Is are asked before each batch of each log, so they do without what os.FileInfo costs.
 
 func (f osFile) Size() (int64, error) {

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 )
@@ -18,6 +19,20 @@ func (osFile) TryLockShared() (bool, error)    { return false, ErrUnsupported }
 func (osFile) Unlock() error                   { return ErrUnsupported }
 func (osFile) TryLockByte(int64) (bool, error) { return false, ErrUnsupported }
 func (osFile) UnlockByte(int64) error          { return ErrUnsupported }
+func (osFile) SetMark(bool) error              { return nil }
+
+func (osFS) Look(name string) (Status, error) {
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Status{}, nil
+	case err != nil:
+		return Status{}, err
+	case !info.Mode().IsRegular():
+		return Status{}, &fs.PathError{Op: "lstat", Path: name, Err: errNotRegular}
+	}
+	return Status{Exists: true, Marked: true}, nil
+}
 
 func (f osFile) Size() (int64, error) {
 	info, err := f.Stat()

@@ -11,6 +11,63 @@ import (
 	"sallyport/internal/durable"
 )
 
+// TestMark shows a mark to who looks at the name, whatever the umask, and gives nobody else a right.
+func TestMark(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	if status, err := durable.OS.Look(path); status != (durable.Status{}) || err != nil {
+		t.Errorf("no file looks like %+v, %v", status, err)
+	}
+	old := syscall.Umask(0o777)
+	f, err := durable.OS.Create(path)
+	if err == nil {
+		err = f.SetMark(true)
+	}
+	syscall.Umask(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	id := durable.FileID{}
+	for _, on := range []bool{true, false, false, true, true} {
+		if err := f.SetMark(on); err != nil {
+			t.Fatal(err)
+		}
+		status, err := durable.OS.Look(path)
+		if err != nil || !status.Exists || status.Marked != on || status.ID == (durable.FileID{}) || id != (durable.FileID{}) && status.ID != id {
+			t.Errorf("with the mark %t it looks like %+v, %v; before it was %v", on, status, err, id)
+		}
+		id = status.ID
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 || info.Mode().Perm()&0o600 != 0o600 {
+			t.Errorf("its mode is %v, %v", info.Mode(), err)
+		}
+	}
+	if err := os.Rename(path, path+"2"); err != nil {
+		t.Fatal(err)
+	}
+	if status, err := durable.OS.Look(path + "2"); err != nil || status.ID != id {
+		t.Errorf("under another name it is %+v, %v, want %v", status, err, id)
+	}
+	for name, make := range map[string]func(string) error{
+		"a link":   func(path string) error { return os.Symlink(path+"2", path) },
+		"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"a pipe":   func(path string) error { return syscall.Mkfifo(path, 0o700) },
+	} {
+		if err := make(path); err != nil {
+			t.Fatal(err)
+		}
+		if status, err := durable.OS.Look(path); err == nil {
+			t.Errorf("%s looks like %+v", name, status)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := durable.OS.Look(filepath.Join(path+"2", "x")); err == nil {
+		t.Error("a file in what is no folder was looked at")
+	}
+}
+
 func TestOnlyPlainFilesAndFoldersAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	victim := filepath.Join(dir, "victim")

@@ -1,9 +1,9 @@
 // Package crashfs is a file system in memory for tests: it implements [durable.FS], remembers
 // every change in order, and can show each state of the disk that a crash might have left
-// ([FS.Crashes]). It can also fail on command ([FS.FailOn]).
+// ([FS.Crashes], [FS.Random]). It can also fail on command ([FS.FailOn]).
 //
 // Folders are taken to be durable at once; names in them and data in files are not until
-// they are synced.
+// they are synced. A mark is not, whatever is synced, until all is (durable.File.SyncAll).
 package crashfs
 
 import (
@@ -29,6 +29,7 @@ const (
 	Write    Op = "write"
 	Truncate Op = "truncate"
 	Sync     Op = "sync"
+	Mark     Op = "mark"
 )
 
 // FS is a file system in memory. It is safe for concurrent use.
@@ -37,13 +38,16 @@ type FS struct {
 	dirs    map[string]map[string]*node
 	history []change
 	failOn  func(op Op, name string, changes int) error
+	nodes   uint64 // how many were made
 }
 
 var _ durable.FS = (*FS)(nil)
 
 // node is a file without its names.
 type node struct {
+	id      uint64
 	data    []byte
+	marked  bool
 	owner   *file // holds the exclusive lock
 	readers map[*file]bool
 	bytes   map[int64]*file
@@ -58,6 +62,8 @@ type change struct {
 	node     *node
 	offset   int64 // write; truncate: the new size
 	data     []byte
+	on       bool // mark
+	all      bool // sync: the mark, too
 	describe string
 }
 
@@ -102,6 +108,12 @@ func (f *FS) record(c change, apply func()) error {
 	return nil
 }
 
+// node makes a file that has no name yet.
+func (f *FS) node() *node {
+	f.nodes++
+	return &node{id: f.nodes, readers: map[*file]bool{}, bytes: map[int64]*file{}}
+}
+
 func (f *FS) lookup(op, name string) (*node, error) {
 	n, ok := f.dirs[path.Dir(name)][path.Base(name)]
 	if !ok {
@@ -140,10 +152,20 @@ func (f *FS) Open(name string) (durable.File, error) {
 
 func (f *FS) OpenRead(name string) (durable.File, error) { return f.Open(name) }
 
+func (f *FS) Look(name string) (durable.Status, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.lookup("stat", name)
+	if err != nil {
+		return durable.Status{}, nil
+	}
+	return durable.Status{Exists: true, Marked: n.marked, ID: durable.FileID{Inode: n.id}}, nil
+}
+
 func (f *FS) Create(name string) (durable.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := &node{readers: map[*file]bool{}, bytes: map[int64]*file{}}
+	n := f.node()
 	if err := f.enter(change{op: Create, dir: path.Dir(name), name: path.Base(name), node: n, describe: name}); err != nil {
 		return nil, err
 	}
@@ -257,13 +279,24 @@ func (f *file) Truncate(size int64) error {
 	return f.fs.record(c, func() { f.node.data = resize(f.node.data, size) })
 }
 
-func (f *file) Sync() error {
+func (f *file) Sync() error { return f.sync(false) }
+
+// StartSync syncs as late as may be: what is done before the wait may be durable earlier.
+func (f *file) StartSync() (wait func() error) { return f.Sync }
+
+func (f *file) SyncAll() error { return f.sync(true) }
+
+func (f *file) sync(all bool) error {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
-	return f.fs.record(change{op: Sync, node: f.node, describe: f.name}, func() {})
+	return f.fs.record(change{op: Sync, node: f.node, all: all, describe: f.name}, func() {})
 }
 
-func (f *file) SyncAll() error { return f.Sync() }
+func (f *file) SetMark(on bool) error {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	return f.fs.record(change{op: Mark, node: f.node, on: on, describe: f.name}, func() { f.node.marked = on })
+}
 
 func (f *file) Size() (int64, error) {
 	f.fs.mu.Lock()
@@ -354,7 +387,9 @@ func resize(data []byte, size int64) []byte {
 	if size <= int64(len(data)) {
 		return data[:size:size]
 	}
-	return append(data[:len(data):len(data)], make([]byte, size-int64(len(data)))...)
+	grown := make([]byte, size)
+	copy(grown, data)
+	return grown
 }
 
 // DropLocks is the death of all processes that use the file system; the machine goes on.

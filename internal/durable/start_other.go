@@ -1,0 +1,5 @@
+//go:build !linux
+
+package durable
+
+func (f osFile) StartSync() (wait func() error) { return goSync(f) }
