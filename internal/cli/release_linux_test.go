@@ -178,7 +178,7 @@ func TestReleaseOfALatchThatCannotBeRead(t *testing.T) {
 	for _, name := range names {
 		path := filepath.Join(dir, interlock.StopsDir, name.Name())
 		if text := p.read(path); strings.Contains(text, "pays") {
-			p.write(path, text[:len(text)/2])
+			p.write(path, strings.ReplaceAll(text, "pays", "lays")) // a stop stands there twice
 			spoilt++
 		}
 	}

@@ -34,8 +34,8 @@ func (r *run) stops(dir string) *interlock.Stops {
 	return interlock.OpenStops(r.sys.FS, filepath.Join(dir, interlock.StopsDir))
 }
 
-// holdBack denies the calls of a session that is stopped, but for those that certainly only read. Where nothing is stopped it
-// costs a look at a file's status.
+// holdBack denies the calls of a session that is stopped, but for those that certainly only read. Where nothing was ever
+// stopped it costs a look at a file's status.
 func (r *run) holdBack(e *Event, dir string, q gate.Question, p *policy.Policy, v *gate.Verdict) {
 	if v.Decision == policy.Deny || dir == "" {
 		return

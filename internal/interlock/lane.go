@@ -16,11 +16,12 @@ type Lane struct {
 	place
 	scope    Scope
 	file     durable.File // the slot; nil while there is none, or none that can be opened
-	found    frame        // what the slot held when the lane was taken
-	entered  Standing     // of that; never Busy
-	standing Standing     // of what the slot holds now
+	slot     slot         // what the file holds now
+	found    frame        // by which the scope stood when the lane was taken
+	entered  Standing     // by that; never Busy
+	standing Standing     // now
+	settled  bool         // nothing that was found is still to be made durable
 	gone     bool         // Leave was called
-	apart    int          // bytes in the file beside the slot
 }
 
 // lockPatience is how long Begin waits for those who look at the slot this instant.
@@ -52,14 +53,13 @@ func (s *Stops) enter(ctx context.Context, at place, scope Scope) (*Lane, error)
 func (l *Lane) load() {
 	l.entered = Unknown
 	f, err := l.stops.fsys.Open(l.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		l.entered = Clear
-	}
-	if err == nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.slot, l.entered = noFile, Clear
+	case err == nil:
 		l.file = f
-		l.found, err = readSlot(f, l.sum)
-		if err == nil && l.found.kind == apart {
-			l.found.left, err = readApart(l.stops.fsys, l.path+apartSuffix, l.found.apart)
+		if l.slot, err = readSlot(f, l.sum); err == nil {
+			l.found, err = l.slot.now()
 		}
 		if err == nil {
 			l.entered = l.found.seen()
@@ -94,10 +94,13 @@ func (l *Lane) Begin(left []byte) error {
 	case len(left) > MostLeft:
 		return fmt.Errorf("beginning in a lane: more than %d bytes are to be kept", MostLeft)
 	}
-	if err := l.open(); err != nil {
+	if err := l.ready(); err != nil {
 		return fmt.Errorf("beginning in a lane: %w", err)
 	}
-	// The lock tells those who look that whoever wrote this lives. It is there first, and is let go of after Clear.
+	if err := l.base(); err != nil {
+		return fmt.Errorf("beginning in a lane: %w", err)
+	}
+	// The lock tells those who look that whoever wrote this lives. It is there first, and is let go of with the lane.
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience)
 	defer cancel()
 	if err := await(ctx, l.file.TryLock); errors.Is(err, context.DeadlineExceeded) {
@@ -106,62 +109,10 @@ func (l *Lane) Begin(left []byte) error {
 		return fmt.Errorf("beginning in a lane: %w", err)
 	}
 	l.standing = Left
-	if err := l.begin(left); err != nil {
+	if err := l.hold(func() error { return l.put(second, pending, left) }); err != nil {
 		return errors.Join(fmt.Errorf("beginning in a lane: %w", err), l.Clear())
 	}
 	return nil
-}
-
-// begin writes both files at once: the slot is not believed before what it says of the other one is true.
-func (l *Lane) begin(left []byte) error {
-	text, beside := pendingFrame(l.scope, left)
-	if !beside {
-		return l.write(text)
-	}
-	done := make(chan error, 1)
-	l.apart = len(left)
-	go func() { done <- l.writeApart(left) }()
-	return errors.Join(l.write(text), <-done)
-}
-
-// writeApart writes the file beside the slot, durably. It never gets shorter.
-func (l *Lane) writeApart(left []byte) error {
-	path := l.path + apartSuffix
-	f, made, err := openOrMake(l.stops.fsys, path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if made {
-		l.stops.forget(path)
-	}
-	if _, err := f.WriteAt(left, 0); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return l.stops.keepName(path)
-}
-
-// wipe writes over what lies beside the slot: it holds arguments, and nobody needs them any more. To cut it off would cost
-// more than all the rest.
-func (l *Lane) wipe() error {
-	size := max(l.apart, len(l.found.left))
-	if size <= mostInline {
-		return nil
-	}
-	l.apart = 0
-	f, err := l.stops.fsys.Open(l.path + apartSuffix)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteAt(make([]byte, size), 0)
-	return err
 }
 
 // Clear takes back what Begin wrote: the mutation was verified, or not carried out. A crash of the machine may lose that.
@@ -173,17 +124,22 @@ func (l *Lane) Clear() error {
 	case l.standing == Clear:
 		return nil
 	}
-	if err := l.file.Truncate(clearSize); err != nil {
-		return fmt.Errorf("clearing a lane: %w", err)
-	}
-	l.standing = Clear
-	if err := l.wipe(); err != nil {
-		return fmt.Errorf("clearing a lane: %w", err)
-	}
-	if err := l.file.Unlock(); err != nil {
+	if err := l.unhold(); err != nil {
 		return fmt.Errorf("clearing a lane: %w", err)
 	}
 	return nil
+}
+
+// unhold wipes what is pending: it holds arguments, and nobody needs them any more. Then the mark may go.
+func (l *Lane) unhold() error {
+	if err := l.base(); err != nil {
+		return err
+	}
+	if err := l.wipe(l.slot[second].size); err != nil {
+		return err
+	}
+	l.standing = Clear
+	return l.file.SetMark(false)
 }
 
 // Stop stops the scope, durably, in place of what Begin wrote; the scope that stop says is set to the lane's. What cannot be
@@ -197,11 +153,11 @@ func (l *Lane) Stop(stop Stop) error {
 		stop.Time = time.Now().UnixNano()
 	}
 	l.standing = Unknown // until it is written: what fails here is not to be cleared instead
-	if err := l.open(); err != nil {
+	if err := l.ready(); err != nil {
 		return fmt.Errorf("stopping a scope: %w", err)
 	}
 	// Those who look meanwhile see what was there before, or what is torn: neither lets a call pass that must not.
-	if err := l.write(stopFrame(stop)); err != nil {
+	if err := l.hold(func() error { return l.putBoth(stopped, stopBody(stop)) }); err != nil {
 		return fmt.Errorf("stopping a scope: %w", err)
 	}
 	l.standing = Stopped
@@ -220,45 +176,125 @@ func (l *Lane) Leave() {
 	l.stops.queues.leave(l.sum)
 }
 
-// open opens the slot to write to, and makes it if need be.
-func (l *Lane) open() error {
-	if l.file != nil {
-		return nil
+// ready opens the slot to write to, and makes it if need be.
+func (l *Lane) ready() error {
+	if l.file == nil {
+		f, made, err := openOrMake(l.stops.fsys, l.path)
+		if err != nil {
+			return err
+		}
+		if made {
+			l.stops.forget(l.path)
+		}
+		l.file = f
 	}
-	f, made, err := openOrMake(l.stops.fsys, l.path)
-	if err != nil {
-		return err
+	// While the second block holds nothing the first was durable before.
+	if !l.settled && (l.slot[second].fill != empty || !l.stops.isSettled(l.path)) {
+		if err := l.settle(); err != nil {
+			return err
+		}
+		l.stops.settle(l.path)
 	}
-	if made {
-		l.stops.forget(l.path)
-	}
-	l.file = f
+	l.settled = true
 	return nil
 }
 
-// write puts a frame into the slot, durably.
-func (l *Lane) write(text []byte) error {
-	old, err := l.file.Size()
+// settle makes durable what was written by somebody who may have died before he did, and wipes what a crash left behind.
+func (l *Lane) settle() error {
+	size, err := l.file.Size()
 	if err != nil {
 		return err
 	}
-	if _, err := l.file.WriteAt(text, 0); err != nil {
-		return err
-	}
-	if old > int64(len(text)) {
-		if err := l.file.Truncate(int64(len(text))); err != nil {
+	if size > mostFrame && l.slot[first].fill == whole && l.slot[second].fill != whole {
+		if err := l.wipe(int(min(size-mostFrame, mostLatter))); err != nil {
 			return err
 		}
 	}
-	if err := l.file.Sync(); err != nil {
-		return err
+	if size > 0 {
+		if err := l.file.Sync(); err != nil {
+			return err
+		}
 	}
-	if err := l.stops.keepName(l.path); err != nil {
+	return l.stops.fsys.SyncDir(l.stops.dir)
+}
+
+// base has the first block say, durably, that the scope is clear: the second one is written and wiped beside that. It does so
+// already, but for a new slot, and after what a crash tore.
+func (l *Lane) base() error {
+	if at := &l.slot[first]; at.fill == whole && at.kind == cleared {
+		return nil
+	}
+	return l.put(first, cleared, nil)
+}
+
+// hold writes what holds the scope back, with the mark by which those who look see that there is something.
+func (l *Lane) hold(write func() error) error {
+	if err := errors.Join(l.file.SetMark(true), write()); err != nil { // what has no mark is seen by some, and is an error
 		return err
 	}
 	// Nobody sees what stands in a file that has lost its name.
 	if same, err := l.file.Is(l.path); err != nil || !same {
 		return errors.Join(fmt.Errorf("%s: %w", l.path, durable.ErrReplaced), err)
 	}
+	return nil
+}
+
+// putBoth puts a frame into both blocks, durably, the one that does not hold before the other: so at every moment there is one
+// that can be read, and no damage to one of them uncovers what was there before.
+func (l *Lane) putBoth(kind string, body []byte) error {
+	blocks := []int{first, second}
+	if l.slot.holding() == &l.slot[first] {
+		blocks = []int{second, first}
+	}
+	for _, i := range blocks {
+		if err := l.put(i, kind, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put puts a frame into a block, durably. What was there before is gone to its end.
+func (l *Lane) put(i int, kind string, body []byte) error {
+	at, start := &l.slot[i], int64(i)*mostFrame
+	seq := l.slot.next()
+	text := appendFrame(seq, kind, l.scope, body)
+	text = append(text, make([]byte, max(pages(len(text)), at.size)-len(text))...)
+	size := len(text)
+	if l.slot.blank() { // there is nothing beside it if it is torn: so it is nothing itself until it is whole
+		begin := text[0]
+		text[0] = 0
+		if err := l.write(text, start); err != nil {
+			return err
+		}
+		text = []byte{begin}
+	}
+	*at = block{size: size} // torn, for all we know, until it is written
+	if err := l.write(text, start); err != nil {
+		return err
+	}
+	*at = block{fill: whole, frame: frame{seq: seq, kind: kind}, size: size}
+	return nil
+}
+
+// write writes something, durably.
+func (l *Lane) write(text []byte, start int64) error {
+	if _, err := l.file.WriteAt(text, start); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+// wipe empties the second block. A crash of the machine may lose that.
+func (l *Lane) wipe(size int) error {
+	if size == 0 {
+		return nil
+	}
+	at := &l.slot[second]
+	*at = block{size: size}
+	if _, err := l.file.WriteAt(make([]byte, size), mostFrame); err != nil {
+		return err
+	}
+	*at = block{fill: empty}
 	return nil
 }

@@ -15,35 +15,45 @@ import (
 	"sallyport/internal/durable"
 )
 
-// A slot is the file of one scope. It is clear, with at most a byte in it, or holds one frame:
+// A slot is the file of one scope. It has two blocks, the second from the byte mostFrame on, and each holds a frame or nothing:
 //
-//	sallyport slot 1 KIND LENGTH SUM
+//	sallyport slot 2 SEQ KIND LENGTH SUM
 //	{"principal":…,"server":…}
 //	BODY
 //
-// KIND is what the frame tells of: "pending", with what Begin was given as its body; "apart", with the length and the SHA-256
-// of what Begin was given, which is in a file beside the slot; or "stop", with the stop. LENGTH and SUM, a SHA-256 in hex,
-// are those of what follows the first line. What lies behind the frame is the rest of a longer one that was here before, and
-// means nothing. A slot in which there is something else was written by half, or by somebody else.
+// KIND is what the frame tells of: "clear", with no body; "pending", with what Begin was given; or "stop", with the stop.
+// LENGTH is that of what follows the first line, SUM the SHA-256, in hex, of the frame without SUM and the space before it.
+// What lies behind a frame means nothing. A block that begins with a zero byte, or behind the end of the file, holds nothing.
 //
-// Only clearing makes a slot shorter, so that one with at most a byte is clear, whatever was torn. The byte stays since a
-// file system takes a hundred times as long to give a block back as to cut within one; so does what lies apart.
+// How the scope stands is what the frame with the higher SEQ says; it is clear where both blocks hold nothing. A frame is
+// written over the other one, so that what a crash tears leaves it as it was. A block that cannot be read counts as nothing
+// beside one that can; where there is none, it was written by somebody else, or damaged.
+//
+// While a scope is clear the first block says so, and the second holds nothing. What is pending goes there, beside a "clear"
+// that is durable, and is wiped there: whatever is left of it, or of what was to wipe it, is clear or pending. A stop stands in both.
+//
+// All is written in place and filled up to a whole page, so that a slot keeps its size, which would have to be synced too.
 const (
-	slotMagic = "sallyport slot 1 "
+	slotMagic = "sallyport slot 2 "
+	cleared   = "clear"
 	pending   = "pending"
-	apart     = "apart"
 	stopped   = "stop"
 
-	clearSize = 1 // bytes of a slot that is clear, at most
+	clearSize = 1 // bytes of a slot that is clear whatever it says: those of an earlier version were cut to this
 
-	mostInline = 3 << 10 // bytes of it that stand in the slot itself, all of which is within a block then
+	pageSize   = 4 << 10
 	mostScope  = 4 << 10 // bytes of a principal or a server
 	mostText   = 4 << 10 // bytes of each text of a stop; what is longer is cut
 	mostFrame  = 256 << 10
+	mostLatter = mostFrame + MostLeft // bytes of a frame in the second block
+	mostSeq    = 1 << 63
 )
 
-// apartSuffix makes of a slot's name that of the file beside it.
-const apartSuffix = ".left"
+// The blocks. What is pending may be larger than the first.
+const (
+	first = iota
+	second
+)
 
 // slotSum is what the file of a scope is named by.
 type slotSum [sha256.Size]byte
@@ -85,13 +95,81 @@ func sumNamed(name string) (slotSum, bool) {
 	return s, err == nil && s.name() == name
 }
 
-// frame is what a slot holds.
+// frame is what a block holds.
 type frame struct {
-	kind  string // "" of a slot that is clear
+	seq   uint64
+	kind  string
 	scope Scope
 	left  []byte // of a pending one
-	apart string // of one whose rest is apart: its length and SHA-256
 	stop  Stop   // of a stopped one
+}
+
+// block is a part of a slot, as it was read or written.
+type block struct {
+	fill  fill
+	frame     // of one that is whole; else the scope at most
+	size  int // bytes from its beginning that may not be zero
+}
+
+// fill is what there is in a block.
+type fill int
+
+const (
+	torn fill = iota // what is no frame of the slot's
+	empty
+	whole
+)
+
+// slot is what the file of a scope holds.
+type slot [2]block
+
+// noFile is the slot of a scope that has no file.
+var noFile = slot{{fill: empty}, {fill: empty}}
+
+// blank reports whether there is nothing in it.
+func (s *slot) blank() bool { return s[first].fill == empty && s[second].fill == empty }
+
+// holding is the block by which the scope stands, nil where there is none.
+func (s *slot) holding() *block {
+	one, two := &s[first], &s[second]
+	switch {
+	case one.fill != whole && two.fill != whole:
+		return nil
+	case one.fill != whole || two.fill == whole && two.seq > one.seq:
+		return two
+	}
+	return one
+}
+
+// now is the frame by which the scope stands, which is that of a clear one where there is none. With an error it has the scope at most.
+func (s *slot) now() (frame, error) {
+	held := s.holding()
+	switch {
+	case held == nil && s.blank():
+		return frame{kind: cleared}, nil
+	case held == nil, held.seq > mostSeq, s[first].fill == whole && s[second].fill == whole && s[first].seq == s[second].seq:
+		return frame{scope: s.scope()}, errSlot
+	}
+	return held.frame, nil
+}
+
+// scope is whose slot it is, as far as that can be told.
+func (s *slot) scope() Scope {
+	if s[first].scope != (Scope{}) {
+		return s[first].scope
+	}
+	return s[second].scope
+}
+
+// next is the number of the next frame.
+func (s *slot) next() uint64 {
+	n := uint64(1)
+	for _, b := range s {
+		if b.fill == whole && b.seq <= mostSeq {
+			n = max(n, b.seq+1)
+		}
+	}
+	return n
 }
 
 func (s Scope) json() []byte {
@@ -100,25 +178,14 @@ func (s Scope) json() []byte {
 	return append(b, '}')
 }
 
-// pendingFrame is the frame of something that is still to be verified, and whether that goes into the file beside the slot.
-func pendingFrame(scope Scope, left []byte) (text []byte, beside bool) {
-	if len(left) > mostInline {
-		return appendFrame(apart, scope, []byte(apartOf(left))), true
-	}
-	return appendFrame(pending, scope, left), false
-}
-
-// apartOf is by what a slot knows the file beside it.
-func apartOf(left []byte) string { return fmt.Sprintf("%d %x", len(left), sha256.Sum256(left)) }
-
-// stopFrame is the frame of a stop. It is never too long: a stop must not fail for its words.
-func stopFrame(stop Stop) []byte {
+// stopBody spells a stop. It is never too long for a frame: a stop must not fail for its words.
+func stopBody(stop Stop) []byte {
 	b := canon.AppendString([]byte(`{"attempt":`), cut(stop.Attempt))
 	b = canon.AppendString(append(b, `,"reason":`...), cut(stop.Reason))
 	b = canon.AppendString(append(b, `,"rule":`...), cut(stop.Rule))
 	b = strconv.AppendInt(append(b, `,"time":`...), stop.Time, 10)
 	b = canon.AppendString(append(b, `,"tool":`...), cut(stop.Tool))
-	return appendFrame(stopped, stop.Scope, append(b, '}'))
+	return append(b, '}')
 }
 
 // cut shortens a text that is too long, between two characters.
@@ -133,67 +200,94 @@ func cut(s string) string {
 	return s[:end]
 }
 
-func appendFrame(kind string, scope Scope, body []byte) []byte {
+func appendFrame(seq uint64, kind string, scope Scope, body []byte) []byte {
 	rest := append(append(scope.json(), '\n'), body...)
-	sum := sha256.Sum256(rest)
-	head := fmt.Appendf(make([]byte, 0, len(rest)+128), "%s%s %d %x\n", slotMagic, kind, len(rest), sum)
-	return append(head, rest...)
+	head := fmt.Appendf(make([]byte, 0, len(rest)+pageSize), "%s%d %s %d", slotMagic, seq, kind, len(rest))
+	sum := sumFrame(head, rest)
+	return append(fmt.Appendf(head, " %x\n", sum), rest...)
+}
+
+func sumFrame(head, rest []byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(head)
+	h.Write([]byte{'\n'})
+	h.Write(rest)
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // errSlot says that a slot holds no frame of ours.
-var errSlot = errors.New("what it says was written by half, or by somebody else")
+var errSlot = errors.New("what it says was damaged, or written by somebody else")
 
-// parseSlot reads what a slot holds. Of a frame that cannot be read the scope is given all the same where it stands there
+// parseBlock reads what a block holds. Of a frame that cannot be read the scope is given all the same where it stands there
 // and the slot is that scope's.
-func parseSlot(sum slotSum, text []byte) (frame, error) {
-	if len(text) <= clearSize {
-		return frame{}, nil
+func parseBlock(sum slotSum, text []byte) block {
+	if len(text) == 0 || text[0] == 0 {
+		return block{fill: empty}
 	}
-	head, rest, found := bytes.Cut(text, []byte{'\n'})
-	if !found {
-		return frame{}, errSlot
-	}
-	line, body, _ := bytes.Cut(rest, []byte{'\n'})
+	var b block
+	_, rest, _ := bytes.Cut(text, []byte{'\n'})
+	line, _, _ := bytes.Cut(rest, []byte{'\n'})
 	scope, known := parseScope(line)
 	if !known || scope.sum() != sum {
-		return frame{}, errSlot
+		return b
 	}
-	f := frame{scope: scope}
-	kind, length, ok := parseHead(head, rest)
-	if !ok || length < len(line)+1 {
-		return f, errSlot
+	b.scope = scope
+	h, ok := parseHead(text)
+	if !ok || h.length < len(line)+1 || h.length > len(rest) {
+		return b
 	}
-	body = body[:length-len(line)-1]
-	switch kind {
+	rest = rest[:h.length]
+	if sum := sumFrame(h.signed, rest); hex.EncodeToString(sum[:]) != string(h.sum) {
+		return b
+	}
+	f := frame{seq: h.seq, kind: h.kind, scope: scope}
+	body := rest[len(line)+1:]
+	switch h.kind {
+	case cleared:
+		ok = len(body) == 0
 	case pending:
-		f.kind, f.left = pending, body
-		return f, nil
-	case apart:
-		f.kind, f.apart = apart, string(body)
-		return f, nil
+		f.left = body
 	case stopped:
-		stop, err := parseStop(scope, body)
-		if err != nil {
-			return f, errSlot
-		}
-		f.kind, f.stop = stopped, stop
-		return f, nil
+		var err error
+		f.stop, err = parseStop(scope, body)
+		ok = err == nil
+	default:
+		ok = false
 	}
-	return f, errSlot
+	if !ok {
+		return b
+	}
+	return block{fill: whole, frame: f, size: pages(h.end())}
 }
 
-// parseHead reads the first line of a frame, and checks what follows it.
-func parseHead(head, rest []byte) (kind string, length int, ok bool) {
-	words := bytes.Split(bytes.TrimPrefix(head, []byte(slotMagic)), []byte{' '})
-	if !bytes.HasPrefix(head, []byte(slotMagic)) || len(words) != 3 {
-		return "", 0, false
+// head is the first line of a frame.
+type head struct {
+	signed []byte // the line as far as the sum speaks of it
+	seq    uint64
+	kind   string
+	length int
+	sum    []byte
+}
+
+// end is where the frame ends.
+func (h head) end() int { return len(h.signed) + len(" \n") + len(h.sum) + h.length }
+
+// parseHead reads the first line of a frame.
+func parseHead(text []byte) (head, bool) {
+	line, _, found := bytes.Cut(text, []byte{'\n'})
+	words, ours := bytes.CutPrefix(line, []byte(slotMagic))
+	part := bytes.Split(words, []byte{' '})
+	if !found || !ours || len(part) != 4 {
+		return head{}, false
 	}
-	length, err := strconv.Atoi(string(words[1]))
-	if err != nil || length < 0 || length > len(rest) || strconv.Itoa(length) != string(words[1]) {
-		return "", 0, false
+	h := head{kind: string(part[1]), sum: part[3]}
+	h.signed = line[:len(line)-len(h.sum)-1]
+	var err error
+	if h.seq, err = strconv.ParseUint(string(part[0]), 10, 64); err != nil || strconv.FormatUint(h.seq, 10) != string(part[0]) {
+		return head{}, false
 	}
-	sum := sha256.Sum256(rest[:length])
-	return string(words[0]), length, hex.EncodeToString(sum[:]) == string(words[2])
+	h.length, err = strconv.Atoi(string(part[2]))
+	return h, err == nil && h.length >= 0 && h.length <= mostLatter && strconv.Itoa(h.length) == string(part[2])
 }
 
 func parseScope(line []byte) (Scope, bool) {
@@ -227,37 +321,42 @@ func parseStop(scope Scope, body []byte) (Stop, error) {
 	return stop, nil
 }
 
-// readSlot reads what a slot's file holds now.
-func readSlot(f durable.File, sum slotSum) (frame, error) {
+// readSlot reads what a slot's file holds now. The second block is read before the first: somebody may be writing to one, and
+// while it is the second the first says how the scope stands, or stood until then.
+func readSlot(f durable.File, sum slotSum) (slot, error) {
+	s := noFile
 	size, err := f.Size()
-	if err != nil {
-		return frame{}, err
+	if err != nil || size <= clearSize {
+		return s, err
 	}
-	text := make([]byte, min(size, mostFrame))
-	n, err := f.ReadAt(text, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return frame{}, err
+	for _, i := range []int{second, first} {
+		start, most := int64(i)*mostFrame, mostFrame
+		if i == second {
+			most = mostLatter
+		}
+		text, err := readPart(f, start, pageSize)
+		if h, ok := parseHead(text); ok && err == nil && h.end() > len(text) && h.end() <= most {
+			text, err = readPart(f, start, h.end())
+		}
+		if err != nil {
+			return slot{}, err
+		}
+		if s[i] = parseBlock(sum, text); s[i].fill == torn {
+			s[i].size = int(min(max(size-start, 0), int64(most)))
+		}
 	}
-	return parseSlot(sum, text[:n])
+	return s, nil
 }
 
-// readApart reads what a slot says is in the file beside it.
-func readApart(fsys durable.FS, path, want string) ([]byte, error) {
-	f, err := fsys.OpenRead(path)
-	if err != nil {
-		return nil, err
+// readPart reads as much as there is.
+func readPart(f durable.File, start int64, length int) ([]byte, error) {
+	text := make([]byte, length)
+	n, err := f.ReadAt(text, start)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	defer f.Close()
-	var length int
-	if _, err := fmt.Sscanf(want, "%d ", &length); err != nil || length < 0 || length > MostLeft {
-		return nil, errSlot
-	}
-	left := make([]byte, length)
-	if n, err := f.ReadAt(left, 0); n < length || err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(errSlot, err)
-	}
-	if apartOf(left) != want {
-		return nil, errSlot
-	}
-	return left, nil
+	return text[:n], err
 }
+
+// pages is the bytes of as many whole pages as it takes.
+func pages(size int) int { return (size + pageSize - 1) &^ (pageSize - 1) }

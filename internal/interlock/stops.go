@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -71,14 +70,13 @@ func (s Standing) String() string {
 
 // Stops are the stop latches kept in one folder. They are safe for concurrent use, by several processes too.
 type Stops struct {
-	fsys    durable.FS
-	dir     string
-	isClear func(path string) (bool, error) // whether a slot is absent or as short as a clear one; an error where it is no slot
-	queues  queues
+	fsys   durable.FS
+	dir    string
+	queues queues
 
-	mu     sync.RWMutex        // guards the fields below
-	places map[Scope]place     // of scopes that were asked for
-	named  map[string]struct{} // files whose name is known to be durable
+	mu      sync.RWMutex        // guards the fields below
+	places  map[Scope]place     // of scopes that were asked for
+	settled map[string]struct{} // files whose name, and what was in them when this process came to them, is durable
 
 	dirSeen atomic.Bool // the folder was there, and ours
 }
@@ -87,19 +85,15 @@ type Stops struct {
 type place struct {
 	sum  slotSum
 	path string
+	read durable.FileID // the slot's file, if this process has read that it is clear
 }
 
-// mostKnown bounds what is remembered of scopes. Forgetting costs a hash, or a sync.
+// mostKnown bounds what is remembered of scopes. Forgetting costs a hash and a look into the slot, or a sync.
 const mostKnown = 4096
 
 // OpenStops returns the latches kept in a folder, which is made when the first is needed.
 func OpenStops(fsys durable.FS, dir string) *Stops {
-	s := &Stops{fsys: fsys, dir: dir, places: map[Scope]place{}, named: map[string]struct{}{}}
-	s.isClear = s.clearFile
-	if fsys == durable.OS {
-		s.isClear = clearOS
-	}
-	return s
+	return &Stops{fsys: fsys, dir: dir, places: map[Scope]place{}, settled: map[string]struct{}{}}
 }
 
 // Close closes what Enter keeps open. It must be the last call, after every lane was left.
@@ -126,100 +120,87 @@ func (s *Stops) locate(scope Scope) (place, error) {
 	return at, nil
 }
 
-func (s *Stops) placeOf(sum slotSum) place { return place{sum, filepath.Join(s.dir, sum.name())} }
+func (s *Stops) placeOf(sum slotSum) place {
+	return place{sum: sum, path: filepath.Join(s.dir, sum.name())}
+}
 
-// keepName makes the name of a file durable, once: whoever made it may have died before it did.
-func (s *Stops) keepName(path string) error {
-	s.mu.RLock()
-	_, kept := s.named[path]
-	s.mu.RUnlock()
-	if kept {
-		return nil
-	}
-	if err := s.fsys.SyncDir(s.dir); err != nil {
-		return err
-	}
+// remember says that the slot in a file was read, and is clear.
+func (s *Stops) remember(scope Scope, file durable.FileID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.named) >= mostKnown {
-		clear(s.named)
+	if at, known := s.places[scope]; known {
+		at.read = file
+		s.places[scope] = at
 	}
-	s.named[path] = struct{}{}
-	return nil
+}
+
+// isSettled reports whether a slot is known to be durable as this process found it at first, with its name.
+func (s *Stops) isSettled(path string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, known := s.settled[path]
+	return known
+}
+
+// settle says that it is.
+func (s *Stops) settle(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.settled) >= mostKnown {
+		clear(s.settled)
+	}
+	s.settled[path] = struct{}{}
 }
 
 // forget says that a file was made anew.
 func (s *Stops) forget(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.named, path)
+	delete(s.settled, path)
 }
 
 // Check says how a scope stands; the stop is given where there is one, and an error says why it is Unknown. Of a scope that is
-// clear it costs one look at a file's status, and no sync.
+// clear it costs one look at a file's status, and no sync; the first time, where there is a file, it reads it too.
 func (s *Stops) Check(scope Scope) (Standing, *Stop, error) {
 	at, err := s.locate(scope)
 	if err != nil {
 		return Unknown, nil, fmt.Errorf("looking for a stop: %w", err)
 	}
-	isClear, err := s.clear(at)
-	if err != nil {
+	file, err := s.status(at)
+	switch {
+	case err != nil:
 		return Unknown, nil, fmt.Errorf("looking for a stop: %w", err)
-	}
-	if isClear {
+	case !file.Exists, !file.Marked && file.ID == at.read:
 		return Clear, nil, nil
 	}
 	standing, found, err := s.look(at)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Unknown, nil, fmt.Errorf("looking for a stop: %s: %w", at.path, err)
-	}
-	if standing == Stopped {
+	case standing == Stopped:
 		return Stopped, &found.stop, nil
+	case standing == Clear && file.ID != at.read:
+		s.remember(scope, file.ID)
 	}
 	return standing, nil, nil
 }
 
-// clear reports whether a slot holds nothing. The folder is looked at once: there is none before the first slot.
-func (s *Stops) clear(at place) (bool, error) {
+// status looks at a slot under its name, at each call: an open file would not show that the slot was replaced. The folder is
+// looked at once: there is none before the first slot.
+//
+// A slot that holds something back is marked: whoever writes that marks it first. A crash of the machine may have taken off
+// the mark, though no process has lived through that. So the mark is believed by who has read, in this very file, that the
+// scope was clear.
+func (s *Stops) status(at place) (durable.Status, error) {
 	if !s.dirSeen.Load() {
 		if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
-			return true, nil
+			return durable.Status{}, nil
 		} else if err != nil {
-			return false, err
+			return durable.Status{}, err
 		}
 		s.dirSeen.Store(true)
 	}
-	return s.isClear(at.path)
-}
-
-// clearOS looks at the slot under its name, at each call: an open file would not show that the slot was replaced.
-func clearOS(path string) (bool, error) {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return true, nil
-	case err != nil:
-		return false, err
-	case !info.Mode().IsRegular():
-		return false, fmt.Errorf("%s: %w", path, errNoFile)
-	}
-	return info.Size() <= clearSize, nil
-}
-
-var errNoFile = errors.New("is not a regular file")
-
-// clearFile is clearOS for file systems of tests.
-func (s *Stops) clearFile(path string) (bool, error) {
-	f, err := s.fsys.OpenRead(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	size, err := f.Size()
-	return size <= clearSize, err
+	return s.fsys.Look(at.path)
 }
 
 // tornPatience is how long a look at a slot waits for whoever is writing to it.
@@ -237,7 +218,7 @@ func (s *Stops) look(at place) (Standing, frame, error) {
 	}
 	defer f.Close() // which lets go of the lock
 	for began := time.Now(); ; time.Sleep(100 * time.Microsecond) {
-		found, err := readSlot(f, at.sum)
+		found, err := readNow(f, at.sum)
 		standing := found.seen()
 		if err == nil && standing != Busy {
 			return standing, found, nil
@@ -263,18 +244,17 @@ func (f frame) seen() Standing {
 	switch f.kind {
 	case stopped:
 		return Stopped
-	case pending, apart:
+	case pending:
 		return Busy
+	case cleared:
+		return Clear
 	}
-	return Clear
+	return Unknown
 }
 
 // unheld reads the slot again while nobody can be at a mutation.
 func (s *Stops) unheld(f durable.File, at place) (Standing, frame, error) {
-	found, err := readSlot(f, at.sum)
-	if err == nil && found.kind == apart {
-		_, err = readApart(s.fsys, at.path+apartSuffix, found.apart)
-	}
+	found, err := readNow(f, at.sum)
 	if err != nil {
 		return Unknown, found, err
 	}
@@ -282,6 +262,15 @@ func (s *Stops) unheld(f durable.File, at place) (Standing, frame, error) {
 		return standing, found, nil
 	}
 	return Left, found, nil
+}
+
+// readNow reads by what a scope stands now.
+func readNow(f durable.File, sum slotSum) (frame, error) {
+	now, err := readSlot(f, sum)
+	if err != nil {
+		return frame{}, err
+	}
+	return now.now()
 }
 
 // List returns the stops that hold, the oldest first, and with them, as stops with a Slot, the latches that cannot be read.
@@ -358,18 +347,21 @@ func (s *Stops) Release(ctx context.Context, stop Stop) error {
 	return nil
 }
 
-// release empties the slot, durably.
+// release clears the slot, durably. What cannot be read is removed: whose it is may not be known, nor what is in it.
 func (l *Lane) release() error {
-	if l.file == nil { // it is there, and no file that can be opened
+	if l.standing == Unknown {
 		if err := l.stops.fsys.Remove(l.path); err != nil {
 			return err
 		}
 		return l.stops.fsys.SyncDir(l.stops.dir)
 	}
-	if err := l.file.Truncate(0); err != nil {
+	if err := l.ready(); err != nil {
 		return err
 	}
-	return l.file.Sync()
+	if err := l.putBoth(cleared, nil); err != nil {
+		return err
+	}
+	return l.file.SetMark(false)
 }
 
 // ErrNoStop says that a scope is not stopped, or by another stop than was looked at.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -171,7 +172,7 @@ func TestBeginKeepsUpToAMebibyte(t *testing.T) {
 		t.Error("too much was taken")
 	}
 	wantStanding(t, s, tea, Clear)
-	for _, size := range []int{MostLeft, 0, mostInline, mostInline + 1, 1, 100 << 10, MostLeft} {
+	for _, size := range []int{MostLeft, 0, pageSize - 200, pageSize, 1, 100 << 10, MostLeft, mostFrame} {
 		want := strings.Repeat("x", size)
 		must(t, l.Begin([]byte(want)))
 		l.Leave()
@@ -180,6 +181,90 @@ func TestBeginKeepsUpToAMebibyte(t *testing.T) {
 			t.Errorf("%d bytes were left, %v, want %d", len(left), standing, size)
 		}
 		must(t, l.Clear())
+	}
+}
+
+// TestSlotKeepsItsSize: a file that grows or shrinks has its size synced, which takes far longer.
+func TestSlotKeepsItsSize(t *testing.T) {
+	dir := t.TempDir()
+	s := openStops(t, dir)
+	sizes := map[int64]int{}
+	for i := range 20 {
+		l := enter(t, s, tea)
+		must(t, l.Begin([]byte(strings.Repeat("x", i*150))))
+		if i%5 == 4 {
+			must(t, l.Stop(spilt))
+			l.Leave()
+			must(t, s.Release(t.Context(), spilt))
+		}
+		for _, end := range []func() error{l.Clear, func() error { l.Leave(); return nil }} {
+			if i%5 != 4 {
+				must(t, end())
+			}
+			info, err := os.Lstat(filepath.Join(dir, tea.sum().name()))
+			must(t, err)
+			sizes[info.Size()]++
+		}
+	}
+	if len(sizes) != 1 {
+		t.Errorf("it had the sizes %v", sizes)
+	}
+}
+
+// TestMarkOfASlot is there while something is held back, and no longer: then a look does without opening the file.
+func TestMarkOfASlot(t *testing.T) {
+	fsys := &counted{FS: durable.OS}
+	dir := t.TempDir()
+	s := OpenStops(fsys, dir)
+	defer s.Close()
+	look := func(want Standing, opened int64) {
+		t.Helper()
+		file, err := fsys.Look(filepath.Join(dir, tea.sum().name()))
+		if marked := want != Clear; err != nil || file.Exists && file.Marked != marked {
+			t.Errorf("it looks like %+v, %v, and stands %v", file, err, want)
+		}
+		before := fsys.opened.Load()
+		wantStanding(t, s, tea, want)
+		if got := fsys.opened.Load() - before; got != opened {
+			t.Errorf("%v: it was opened %d times, want %d", want, got, opened)
+		}
+	}
+	look(Clear, 0)
+	l := enter(t, s, tea)
+	must(t, l.Begin(toPour))
+	look(Busy, 1)
+	must(t, l.Clear())
+	look(Clear, 1) // the first time that it is clear
+	for range 3 {
+		look(Clear, 0)
+		must(t, l.Begin(toPour))
+		look(Busy, 1)
+		must(t, l.Clear())
+	}
+	look(Clear, 0)
+	must(t, l.Stop(spilt))
+	look(Stopped, 1)
+	l.Leave()
+	must(t, s.Release(t.Context(), spilt))
+	look(Clear, 0)
+}
+
+// TestForgettingScopesIsReadingThemAgain looks at more scopes than are remembered.
+func TestForgettingScopesIsReadingThemAgain(t *testing.T) {
+	fsys := &counted{FS: durable.OS}
+	s := OpenStops(fsys, t.TempDir())
+	defer s.Close()
+	must(t, inLane(s, begin(toPour), clears))
+	wantStanding(t, s, tea, Clear)
+	for i := range mostKnown {
+		wantStanding(t, s, Scope{"alice", strconv.Itoa(i)}, Clear)
+	}
+	for _, want := range []int64{1, 0} {
+		before := fsys.opened.Load()
+		wantStanding(t, s, tea, Clear)
+		if got := fsys.opened.Load() - before; got != want {
+			t.Errorf("it was opened %d times, want %d", got, want)
+		}
 	}
 }
 

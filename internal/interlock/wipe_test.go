@@ -1,28 +1,66 @@
 package interlock
 
 import (
-	"context"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"sallyport/internal/durable/crashfs"
 )
 
-// TestWhatLiesApartIsWiped: arguments that were verified are not kept beside the slot.
-func TestWhatLiesApartIsWiped(t *testing.T) {
+// TestWhatWasPendingIsWiped: arguments that were verified, or stopped for, are not kept in the slot, nor is what a crash left of
+// them when the next call was.
+func TestWhatWasPendingIsWiped(t *testing.T) {
+	secret := func(length int) step { return begin([]byte(`{"args":"` + strings.Repeat("SECRET", length/6) + `"}`)) }
+	for _, length := range []int{12, pageSize, 3*pageSize + 100, mostFrame + 1} {
+		for _, end := range []step{clears, stop} {
+			disk := crashfs.New()
+			s := OpenStops(disk, "stops")
+			must(t, inLane(s, secret(length)))
+			if !strings.Contains(everything(t, disk), "SECRET") {
+				t.Fatal("it is not there before: the test shows nothing")
+			}
+			must(t, inLane(s, end))
+			if strings.Contains(everything(t, disk), "SECRET") {
+				t.Errorf("%d bytes are still there after %s", length, end.name)
+			}
+		}
+		disk, found, seen := crashfs.New(), 0, 0
+		s := OpenStops(disk, "stops")
+		must(t, inLane(s, begin(toPour), clears))
+		from := disk.Changes()
+		must(t, inLane(s, secret(length), clears))
+		for crash := range disk.Random(from, 20, rand.New(rand.NewPCG(1, 1))) {
+			seen++
+			if strings.Contains(everything(t, crash.FS), "SECRET") {
+				found++
+			}
+			next := OpenStops(crash.FS, "stops")
+			if standing, _, _ := next.Check(tea); standing == Left {
+				must(t, inLane(next, clears))
+			}
+			must(t, inLane(next, begin(toPour), clears))
+			if strings.Contains(everything(t, crash.FS), "SECRET") {
+				t.Errorf("%v: some of %d bytes is still there after the next call", crash, length)
+			}
+		}
+		if found == 0 || found == seen {
+			t.Errorf("after %d of %d crashes it was there: the test shows nothing", found, seen)
+		}
+	}
+}
+
+// TestWhatAKilledProcessWroteIsWiped, too, though it may have been at it when it was killed.
+func TestWhatAKilledProcessWroteIsWiped(t *testing.T) {
 	disk := crashfs.New()
 	s := OpenStops(disk, "stops")
-	lane, err := s.Enter(context.Background(), Scope{Principal: "local", Server: "files"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret := []byte(`{"args":"` + strings.Repeat("SECRET", mostInline) + `"}`)
-	must(t, lane.Begin(secret))
-	if !strings.Contains(everything(t, disk), "SECRET") {
-		t.Fatal("it is not there before: the test shows nothing")
-	}
-	must(t, lane.Clear())
-	lane.Leave()
+	must(t, inLane(s, begin(toPour), clears))
+	f, err := disk.Open("stops/" + tea.sum().name())
+	must(t, err)
+	text := appendFrame(2, pending, tea, []byte(strings.Repeat("SECRET", pageSize)))
+	_, err = f.WriteAt(text[:4*pageSize], mostFrame)
+	must(t, err)
+	must(t, inLane(s, begin(toPour), clears))
 	if strings.Contains(everything(t, disk), "SECRET") {
 		t.Error("it is still there")
 	}
