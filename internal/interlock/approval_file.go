@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"sallyport/internal/canon"
@@ -108,12 +109,22 @@ func isApprovalID(id string) bool {
 	return len(id) == 16
 }
 
-// locked runs do while no other writer is in the folder.
+// locked runs do while no other writer is in the folder. Those of this process go one after the other, however many they are;
+// another process is waited for as long as answerWait, by all of them together.
 func (a *Approvals) locked(do func() error) error {
 	if err := a.fsys.OwnDir(a.dir); err != nil {
 		return err
 	}
+	came := time.Now()
+	a.writing <- struct{}{}
+	defer func() { <-a.writing }()
+	if a.refused.After(came) {
+		return durable.ErrLocked // which was waited for long enough
+	}
 	lock, err := durable.OpenLocked(a.fsys, filepath.Join(a.dir, approvalsLock), answerWait)
+	if errors.Is(err, durable.ErrLocked) {
+		a.refused = time.Now()
+	}
 	if err != nil {
 		return err
 	}

@@ -59,6 +59,9 @@ type Approvals struct {
 	fsys durable.FS
 	dir  string
 
+	writing chan struct{} // has one in it while something is written
+	refused time.Time     // when the lock was last waited for in vain; whoever writes has it
+
 	mu    sync.Mutex           // guards names
 	names map[string]string    // by id, where an approval is or was
 	full  map[string]time.Time // when a principal last had no room: a flood of its must not keep the others from the lock
@@ -66,7 +69,7 @@ type Approvals struct {
 
 const (
 	approvalsLock = "lock"
-	answerWait    = 5 * time.Second // how long a writer waits for the others
+	answerWait    = 5 * time.Second // how long writers wait for another process
 
 	mostWaiting = 1000 // approvals of one principal that wait
 	mostAsked   = 4000 // approvals of one principal that have not expired
@@ -84,7 +87,7 @@ var (
 
 // OpenApprovals returns the approvals kept in a folder, which is made when the first is needed.
 func OpenApprovals(fsys durable.FS, dir string) *Approvals {
-	return &Approvals{fsys: fsys, dir: dir, names: map[string]string{}, full: map[string]time.Time{}}
+	return &Approvals{fsys: fsys, dir: dir, writing: make(chan struct{}, 1), names: map[string]string{}, full: map[string]time.Time{}}
 }
 
 // fileName is where the approval of a matter is. It begins with what all of a principal's have in common.

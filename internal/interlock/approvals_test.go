@@ -497,3 +497,42 @@ func TestSweep(t *testing.T) {
 		t.Errorf("bob's: %v, %v", found, err)
 	}
 }
+
+// TestManyWritersOfOneProcess has more of them at once than get their turn while one waits for another process.
+func TestManyWritersOfOneProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fsys := crashfs.New()
+		a := OpenApprovals(fsys, "a")
+		var all sync.WaitGroup
+		for range 300 {
+			all.Go(func() {
+				if err := a.locked(func() error { time.Sleep(answerWait / 50); return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		other := OpenApprovals(fsys, "a")
+		free := make(chan struct{})
+		all.Go(func() { other.locked(func() error { <-free; return nil }) })
+		synctest.Wait()
+		began := time.Now()
+		var waiting sync.WaitGroup
+		for range 300 {
+			waiting.Go(func() {
+				if err := a.locked(func() error { return nil }); !errors.Is(err, durable.ErrLocked) {
+					t.Errorf("while another process holds the folder: %v", err)
+				}
+			})
+		}
+		waiting.Wait()
+		if took := time.Since(began); took < answerWait || took > 2*answerWait {
+			t.Errorf("300 writers waited for another process for %v", took)
+		}
+		close(free)
+		all.Wait()
+		if err := a.locked(func() error { return nil }); err != nil {
+			t.Errorf("after the other process: %v", err)
+		}
+	})
+}
