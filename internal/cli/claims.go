@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -84,7 +86,8 @@ The ledger's folder is --ledger, else LEDGER_DIR, else .ledger, else that of wra
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted := func(f mutation.Found) bool { return f.ID == args[0] || f.Attempt == args[0] }
-			found, err := writeClaims(cmd.OutOrStdout(), dir, asJSON, wanted, writeClaimWhole)
+			whole := func(w io.Writer, f mutation.Found) error { return writeClaimWhole(w, dir, f) }
+			found, err := writeClaims(cmd.OutOrStdout(), dir, asJSON, wanted, whole)
 			if err == nil && found == 0 {
 				return exit(exitNo)
 			}
@@ -167,22 +170,56 @@ func toolWords(f mutation.Found) string {
 	return words
 }
 
-// writeClaimWhole writes all that is known of a claim.
-func writeClaimWhole(w io.Writer, f mutation.Found) error {
+// writeClaimWhole writes all that is known of a claim, and, of an inconclusive one, what the ledger knows.
+func writeClaimWhole(w io.Writer, dir string, f mutation.Found) error {
 	if err := writeFacts(w, f); err != nil {
 		return err
 	}
-	switch claimState(f) {
-	case stateInconclusive:
+	state := claimState(f)
+	recorded := false
+	if state == stateInconclusive {
+		var err error
+		if recorded, err = recordedAsCommitted(dir, f.Attempt); err != nil {
+			return withHint(fmt.Errorf("looking for the attempt in the ledger: %w", err), "restore the folder as a whole")
+		}
+	}
+	switch {
+	case recorded:
+		fmt.Fprintf(w, "ledger      committed: it was carried out, and a crash took its answer\n"+
+			"what now    sallyport claims resolve %s --as committed --reason TEXT   retries hear so\n", f.Attempt)
+	case state == stateInconclusive:
 		fmt.Fprintf(w, "what now    find out at the server whether it was carried out, then one of\n"+
 			"            sallyport claims resolve %[1]s --as committed --reason TEXT   it was: retries hear so\n"+
 			"            sallyport claims resolve %[1]s --as absent --reason TEXT      it was not: a retry is sent\n"+
 			"            sallyport claims resolve %[1]s --as abandoned --reason TEXT   nobody can tell: retries are refused\n", f.Attempt)
-	case stateUnsettled:
+	case state == stateUnsettled:
 		fmt.Fprintln(w, "what now    nothing: the next call with this request_id, or the next start of a server, settles it")
 	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// recordedAsCommitted reports whether the ledger of a folder of claims has an attempt as committed.
+func recordedAsCommitted(dir, attempt string) (recorded bool, err error) {
+	dir, err = claimsFolder(dir)
+	if err != nil {
+		return false, err
+	}
+	r, err := ledger.Snapshot(filepath.Join(dir, ledger.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	err = ledger.Read(r, func(line canon.Value) error {
+		of, _ := line.Get("attempt").Text()
+		outcome, _ := line.Get("outcome").Text()
+		recorded = recorded || of == attempt && outcome == string(ledger.Committed)
+		return nil
+	})
+	return recorded, err
 }
 
 // writeFacts writes what is known of a claim, one fact a line.

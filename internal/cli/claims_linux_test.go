@@ -312,3 +312,43 @@ func TestClaimsFolder(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorsAreToldWhatTheLedgerKnows takes the outcome of a claim away whose record is there, as the death of a machine may.
+func TestOperatorsAreToldWhatTheLedgerKnows(t *testing.T) {
+	p := newPerson(t)
+	dir := filepath.Join(p.dir, ".ledger")
+	b := openBank(t, dir)
+	if _, err := b.pay("r1"); err != nil {
+		t.Fatal(err)
+	}
+	found, err := mutation.Find(durable.OS, dir, "r1")
+	if err != nil || len(found) != 1 {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	attempt := found[0].Attempt
+	claims := filepath.Join(dir, mutation.FileName)
+	text, err := os.ReadFile(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	if err := os.Truncate(claims, int64(len(lines[0])+len(lines[1]))); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := p.run("claims", "show", "r1")
+	for _, fact := range []string{"state       inconclusive", "ledger      committed", "resolve " + attempt + " --as committed"} {
+		if !strings.Contains(out, fact) {
+			t.Errorf("claims show does not say %q:\n%s", fact, out)
+		}
+	}
+	if strings.Contains(out, "--as absent") {
+		t.Errorf("claims show offers what the ledger contradicts:\n%s", out)
+	}
+	if out, ok := p.answer("yes", nil, "claims", "resolve", attempt, "--reason", "seen in the bank's list", "--as", "absent"); ok || !strings.Contains(out, "settle it --as committed") {
+		t.Errorf("settled as absent: %s", out)
+	}
+	if out, ok := p.answer("yes", nil, "claims", "resolve", attempt, "--reason", "seen in the bank's list", "--as", "committed"); !ok {
+		t.Errorf("settled as committed: %s", out)
+	}
+	checkSettled(t, p, attempt, "committed", `"outcome":"committed"`)
+}

@@ -140,6 +140,8 @@ func settle(ctx context.Context, dir string, key mutation.Key, s gate.Settlement
 	switch {
 	case errors.Is(err, mutation.ErrInFlight), errors.Is(err, gate.ErrSettled):
 		return withHint(err, "see sallyport claims show "+s.Attempt)
+	case errors.Is(err, gate.ErrCarriedOut):
+		return withHint(err, "a crash took only its answer: settle it --as committed")
 	case err != nil:
 		return withHint(fmt.Errorf("settling the claim: %w", err), "when the cause is gone, run the same command again")
 	}

@@ -71,11 +71,12 @@ type Torn struct {
 
 // request is one caller's wish: to look at the file, or to add a line to it.
 type request[S any] struct {
-	line Line[S]
-	view func(r io.ReaderAt, end int64) error
-	end  int64
-	err  error
-	turn chan bool // true: lead the next batch; false: the wish was served
+	line    Line[S]
+	written func() // nil, or what is called when the line is in the file
+	view    func(r io.ReaderAt, end int64) error
+	end     int64
+	err     error
+	turn    chan bool // true: lead the next batch; false: the wish was served
 }
 
 const (
@@ -116,7 +117,14 @@ func openOrCreate(fsys FS, path string) (File, error) {
 // durable. After an error the line is not in the file, except that after a failed sync nobody
 // can know: then the log refuses everything until it is opened anew.
 func (l *Log[S]) Append(line Line[S]) (end int64, err error) {
-	r := &request[S]{line: line, turn: make(chan bool, 1)}
+	return l.AppendNoting(line, nil)
+}
+
+// AppendNoting is Append that calls written, where that is not nil, when the line is in the file and is about to be synced; not
+// of a line that could not be written. Whoever gives it has other things to do meanwhile, so the sync keeps no thread. It is
+// called by whoever leads, and must not block.
+func (l *Log[S]) AppendNoting(line Line[S], written func()) (end int64, err error) {
+	r := &request[S]{line: line, written: written, turn: make(chan bool, 1)}
 	l.serve(r)
 	return r.end, r.err
 }
@@ -129,8 +137,8 @@ func (l *Log[S]) AppendLater(line Line[S]) {
 	l.later = append(l.later, line)
 }
 
-// View calls view with the file under the lock, after its tail was checked and mended.
-// Whole lines end at end. A nil view only makes the checks.
+// View calls view with the file after its tail was checked and mended. Whole lines end at end,
+// durable; more may be added meanwhile, and nothing is taken away. A nil view only makes the checks.
 func (l *Log[S]) View(view func(r io.ReaderAt, end int64) error) error {
 	r := &request[S]{view: view, turn: make(chan bool, 1)}
 	l.serve(r)
@@ -275,8 +283,13 @@ func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
 		return l.broken
 	}
 	if onlyLook(batch) {
-		if sound, err := l.asLeft(); sound || err != nil {
+		end, err := l.asLeft()
+		if err != nil {
 			return err
+		}
+		if end > 0 {
+			l.show(batch, end)
+			return nil
 		}
 	}
 	if err := awaitLock(l.file, l.lockWait); err != nil {
@@ -293,12 +306,17 @@ func (l *Log[S]) commitLocked(batch []*request[S], later []Line[S]) error {
 	if err := l.write(tail, batch, later); err != nil {
 		return err
 	}
+	l.show(batch, tail.end)
+	return nil
+}
+
+// show shows the file to those of a batch who want to see it.
+func (l *Log[S]) show(batch []*request[S], end int64) {
 	for _, r := range batch {
 		if r.view != nil {
-			r.err = r.view(l.file, tail.end)
+			r.err = r.view(l.file, end)
 		}
 	}
-	return nil
 }
 
 // inPlace is an error if the file is not the one under its name any more.
@@ -313,26 +331,30 @@ func (l *Log[S]) inPlace() error {
 	return nil
 }
 
-// onlyLook reports whether nobody in a batch wants more than to know that the file is sound.
+// onlyLook reports whether nobody in a batch wants to add a line.
 func onlyLook[S any](batch []*request[S]) bool {
 	for _, r := range batch {
-		if r.line != nil || r.view != nil {
+		if r.line != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// asLeft reports whether the file is as this process left it, durable: then no lock is needed to say that it is sound.
-func (l *Log[S]) asLeft() (bool, error) {
+// asLeft returns the file's size if it is as this process left it, durable: then no lock is needed to say that it is sound. Else
+// it is 0.
+func (l *Log[S]) asLeft() (end int64, err error) {
 	if err := l.inPlace(); err != nil {
-		return false, err
+		return 0, err
 	}
 	size, err := l.file.Size()
 	if err != nil {
-		return false, fmt.Errorf("sizing %s: %w", l.path, err)
+		return 0, fmt.Errorf("sizing %s: %w", l.path, err)
 	}
-	return l.last.ends(l.file, size), nil
+	if !l.last.ends(l.file, size) {
+		return 0, nil
+	}
+	return size, nil
 }
 
 // ends reports whether a file of that size still ends with the line.
@@ -383,7 +405,7 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 		return nil
 	}
 	l.last.end = 0
-	if err := l.put(buf, tail.end, tail.torn); err != nil {
+	if err := l.put(buf, tail.end, tail.torn, noted(batch)); err != nil {
 		return err
 	}
 	if len(buf) > 0 {
@@ -395,10 +417,10 @@ func (l *Log[S]) write(tail tail[S], batch []*request[S], later []Line[S]) error
 	return nil
 }
 
-// put writes buf at end and syncs. What could not be written is cut off again. A failed sync
-// leaves unknown what is on the disk (the kernel may call the page clean and lose it), so
-// nothing may be built upon it by this process.
-func (l *Log[S]) put(buf []byte, end int64, torn bool) error {
+// put writes buf at end, tells those who note that, and syncs. What could not be written is cut
+// off again. A failed sync leaves unknown what is on the disk (the kernel may call the page
+// clean and lose it), so nothing may be built upon it by this process.
+func (l *Log[S]) put(buf []byte, end int64, torn bool, written []func()) error {
 	_, err := l.file.WriteAt(buf, end)
 	if err == nil && torn {
 		err = l.file.Truncate(end + int64(len(buf)))
@@ -409,12 +431,36 @@ func (l *Log[S]) put(buf []byte, end int64, torn bool) error {
 		}
 		return fmt.Errorf("writing %s: %w", l.path, err)
 	}
-	if err := l.file.Sync(); err != nil {
+	if err := l.sync(written); err != nil {
 		l.broken = fmt.Errorf("%s: %w: a sync failed: %w", l.path, ErrBroken, err)
 		l.file.Truncate(end) // so that no peer builds upon it either; it may fail, and then the tail is checked by whoever comes next
 		return fmt.Errorf("syncing %s: %w: %w", l.path, ErrBroken, err)
 	}
 	return nil
+}
+
+// sync makes durable what is in the file, after it told those who are given that it will. If there are any, the process does
+// something else meanwhile.
+func (l *Log[S]) sync(written []func()) error {
+	if len(written) == 0 {
+		return l.file.Sync()
+	}
+	wait := l.file.StartSync()
+	for _, note := range written {
+		note()
+	}
+	return wait()
+}
+
+// noted are those of a batch that note that their line is in the file.
+func noted[S any](batch []*request[S]) []func() {
+	var written []func()
+	for _, r := range batch {
+		if r.written != nil {
+			written = append(written, r.written)
+		}
+	}
+	return written
 }
 
 // goSync has a goroutine sync a file.

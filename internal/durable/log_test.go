@@ -380,3 +380,48 @@ func TestTornTailThatCannotBeMendedIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestAppendNoting has many callers note that their lines are in the file: each once, before it is told that its own is durable.
+func TestAppendNoting(t *testing.T) {
+	onBoth(t, func(t *testing.T, fsys durable.FS, path string) {
+		l := mustOpen(t, fsys, path, numbered)
+		defer l.Close()
+		const callers, lines = 16, 10
+		var all sync.WaitGroup
+		for c := range callers {
+			all.Go(func() {
+				for n := range lines {
+					mine := fmt.Sprintf("c%dn%d", c, n)
+					noted := 0
+					_, err := l.AppendNoting(word(mine), func() {
+						noted++
+						if text := content(t, fsys, path); !strings.Contains(text, " "+mine+"\n") {
+							t.Errorf("%s is not in the file yet", mine)
+						}
+					})
+					if err != nil || noted != 1 {
+						t.Errorf("%s: noted %d times: %v", mine, noted, err)
+					}
+				}
+			})
+		}
+		all.Wait()
+		if n := strings.Count(content(t, fsys, path), "\n"); n != callers*lines {
+			t.Errorf("%d lines, want %d", n, callers*lines)
+		}
+	})
+}
+
+// TestAppendNotingWhatIsNotThere notes nothing of a line that could not be written, and tells of a sync that failed.
+func TestAppendNotingWhatIsNotThere(t *testing.T) {
+	for op, want := range map[crashfs.Op]int{crashfs.Write: 0, crashfs.Sync: 1} {
+		fs := crashfs.New()
+		fs.OwnDir("d")
+		l := mustOpen(t, fs, "d/log", numbered)
+		failing(fs, op, 1, syscall.EIO)
+		noted := 0
+		if _, err := l.AppendNoting(word("a"), func() { noted++ }); !errors.Is(err, syscall.EIO) || noted != want {
+			t.Errorf("%s fails: noted %d times, want %d: %v", op, noted, want, err)
+		}
+	}
+}

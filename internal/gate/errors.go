@@ -86,6 +86,7 @@ var causes = []struct {
 	{durable.ErrDamaged, "the ledger or its claims do not verify: run sallyport verify; if it says whole, claims.log is what was changed; restore it"},
 	{durable.ErrLocked, "another process holds a lock on the state folder and does not let go: see whether it is stopped"},
 	{durable.ErrUnsupported, "sallyport cannot yet lock files and sync folders on this platform, so it refuses every call there"},
+	{errAnswered, "an earlier attempt with this request_id was carried out, and its answer was lost in a crash: an operator can settle it (sallyport claims)"},
 	{errInconclusive, "an earlier attempt with this request_id was cut off: find out whether it happened before you try another"},
 }
 

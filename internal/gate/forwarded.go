@@ -35,19 +35,17 @@ func keyOf(c *Call, t *policy.Terms) (string, *DeniedError) {
 // passBeside sends a call that only reads while its record becomes durable. The answer waits for both, unless the policy
 // lets the record come a moment later.
 func (g *Gate) passBeside(ctx context.Context, c *Call, w *course) (Result, error) {
-	rec, batched := w.rec, w.batched
+	rec := w.rec
 	rec.Outcome = ledger.Forwarded
-	if batched {
-		if err := g.ledger.AppendSoon(rec, g.lostRecord); err != nil {
+	record := g.ledger.Append
+	if w.batched {
+		if err := g.ledger.Refuses(); err != nil {
 			return Result{}, g.unavailable(nothing, err)
 		}
+		record = func(r *ledger.Record) error { return g.ledger.AppendSoon(r, g.lostRecord) }
 	}
 	var recordErr error
-	result, err := g.invokeMeanwhile(ctx, c, rec.ArgsDigest, func() {
-		if !batched {
-			recordErr = g.ledger.Append(rec)
-		}
-	})
+	result, err := g.invokeMeanwhile(ctx, c, rec.ArgsDigest, func() { recordErr = record(rec) })
 	if recordErr != nil {
 		return Result{}, g.unavailable(nothing, errors.Join(recordErr, err))
 	}
@@ -96,7 +94,8 @@ func (g *Gate) passOnce(ctx context.Context, c *Call, w *course) (Result, error)
 		return Result{}, g.unavailable(nothing, err)
 	}
 	defer claim.Release()
-	if err := g.settleForwarded(claim); err != nil {
+	said, err := g.settleForwarded(claim)
+	if err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
 	switch {
@@ -115,6 +114,9 @@ func (g *Gate) passOnce(ctx context.Context, c *Call, w *course) (Result, error)
 		return Result{}, g.unavailable(before, err)
 	case claim.State == mutation.Done:
 		return g.replay(w.rec, claim, checks)
+	case said != ledger.Inconclusive:
+		w.rec.Outcome = ledger.NotExecuted
+		return Result{}, g.unavailable(carriedOut, errors.Join(errAnswered, err, g.ledger.Append(w.rec)))
 	}
 	w.rec.Outcome, w.rec.Attempt = ledger.Inconclusive, claim.Attempt
 	return Result{}, g.unavailable(unsettled, errors.Join(errInconclusive, seenAs[checks], err, g.ledger.Append(w.rec)))
@@ -146,18 +148,43 @@ func (g *Gate) send(ctx context.Context, c *Call, w *course, claim *mutation.Cla
 	defer g.used(w)
 	w.rec.Outcome = w.outcomeOf(&result)
 	stored := mutation.Outcome{Word: string(w.rec.Outcome), Form: formWords[result.Form], Result: result.Body, Record: w.rec.Body()}
-	lost := claim.Complete(stored)
+	lost, recordErr := g.finish(ctx, c, w, cl, claim, stored, &result)
 	if lost != nil && !errors.Is(lost, mutation.ErrAnswerLost) {
-		return Result{}, g.unavailable(unsettled, lost)
+		return Result{}, g.unavailable(unsettled, errors.Join(lost, recordErr))
 	}
-	if result.Checks, err = g.conclude(ctx, c, w, cl, result); err != nil {
-		return Result{}, g.unconcluded(errors.Join(err, lost))
+	if recordErr != nil {
+		return Result{}, g.unconcluded(errors.Join(recordErr, lost))
 	}
 	claim.MarkRecorded(g.ledger.End())
 	if lost != nil { // what cannot be given again is not given once: a retry must find the same
 		return Result{}, g.unavailable(carriedOut, lost)
 	}
 	return result, nil
+}
+
+// finish makes the outcome of a claim durable, and concludes the call: what it left is looked at where its rules want that, and
+// it is recorded. lost says what became of the outcome, err what of the record, of which there is none where the outcome could
+// not be written. What was committed is concluded while its outcome is synced: the record is written after the outcome, so that
+// only the death of the machine can leave the one without the other, and whoever comes next looks for that.
+func (g *Gate) finish(ctx context.Context, c *Call, w *course, cl *clearance, claim *mutation.Claim, stored mutation.Outcome, result *Result) (lost, err error) {
+	conclude := func() { result.Checks, err = g.conclude(ctx, c, w, cl, *result) }
+	if g.InTurn || w.rec.Outcome != ledger.Committed {
+		if lost = claim.Complete(stored); lost == nil || errors.Is(lost, mutation.ErrAnswerLost) {
+			conclude()
+		}
+		return lost, err
+	}
+	written, completed := make(chan bool, 2), make(chan error, 1)
+	go func() {
+		err := claim.CompleteNoting(stored, func() { written <- true })
+		written <- false
+		completed <- err
+	}()
+	if <-written {
+		conclude()
+	}
+	lost = <-completed
+	return lost, err
 }
 
 // unhurried is the context of a mutation at an upstream, which goes on without its caller, but not for ever.
@@ -286,19 +313,22 @@ func (g *Gate) known(c *Call, w *course, outcome ledger.Outcome, advice string) 
 }
 
 // settleForwarded brings into the ledger what a crash kept out of it. The caller holds the claim, so whoever left it is
-// dead. Of an intent nothing more can be known: it is inconclusive, and stays as it is.
-func (g *Gate) settleForwarded(claim *mutation.Claim) error {
+// dead. An intent stays as it is, and said is what the ledger says of it: that it is inconclusive, since nothing more can be
+// known; or that it was committed, where the machine died while outcome and record became durable, and the outcome was lost.
+func (g *Gate) settleForwarded(claim *mutation.Claim) (said ledger.Outcome, err error) {
 	if claim.State != mutation.Intended {
-		return g.settleRecord(claim)
+		return "", g.settleRecord(claim)
 	}
-	held, err := g.ledger.Holds(claim.Attempt, ledger.Inconclusive, claim.Offset)
-	if err != nil {
-		return fmt.Errorf("looking for an attempt in the ledger: %w", err)
-	}
-	if held {
-		return nil
+	for _, said := range []ledger.Outcome{ledger.Inconclusive, ledger.Committed} {
+		held, err := g.ledger.Holds(claim.Attempt, said, claim.Offset)
+		if err != nil {
+			return "", fmt.Errorf("looking for an attempt in the ledger: %w", err)
+		}
+		if held {
+			return said, nil
+		}
 	}
 	g.log.Warn("a call to an upstream was cut off, and nobody can know whether it was carried out: see sallyport claims list",
 		"upstream", claim.Key().Upstream, "tool", claim.Key().Tool, "attempt", claim.Attempt)
-	return g.ledger.AppendRecovered(claim.Record)
+	return ledger.Inconclusive, g.ledger.AppendRecovered(claim.Record)
 }

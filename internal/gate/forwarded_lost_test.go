@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sallyport/internal/durable/crashfs"
 	"sallyport/internal/mutation"
 )
 
@@ -191,4 +192,90 @@ func TestMutationDoesNotGoOnForEver(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOutcomeLostBesideItsRecord takes the outcome of a call away whose record is there, as the death of the machine may while
+// both become durable, or a sync that fails: it is not carried out again, nothing is said that the ledger contradicts, and an
+// operator can settle it.
+func TestOutcomeLostBesideItsRecord(t *testing.T) {
+	for name, lose := range map[string]func(f *far){
+		"the machine died": func(f *far) {
+			f.do("pay", `{"request_id":"r1"}`, rest{})
+			text, err := f.disk.ReadFile("d/" + mutation.FileName)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			lines := strings.SplitAfter(string(text), "\n")
+			if len(lines) != 4 || lines[2][65] != 'O' {
+				f.t.Fatalf("the claims are %q, want a header, an intent and an outcome", lines)
+			}
+			file, err := f.disk.Open("d/" + mutation.FileName)
+			if err != nil {
+				f.t.Fatal(err)
+			}
+			if err := file.Truncate(int64(len(lines[0]) + len(lines[1]))); err != nil {
+				f.t.Fatal(err)
+			}
+		},
+		"a sync failed": func(f *far) {
+			f.answer = func(context.Context, Call) (Result, error) {
+				f.disk.FailOn(func(op crashfs.Op, name string, _ int) error {
+					if op == crashfs.Sync && strings.HasSuffix(name, mutation.FileName) {
+						return errors.New("the disk is gone")
+					}
+					return nil
+				})
+				return Result{Body: []byte(`{}`), Form: Whole}, nil
+			}
+			if got := f.say("pay", `{"request_id":"r1"}`, rest{}); !strings.Contains(got, "until an operator settles it") {
+				f.t.Errorf("the call whose outcome was lost: %s", got)
+			}
+			f.disk.FailOn(nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFar(t)
+			lose(f)
+			f.wantRecords("r1 pay allow committed")
+			f.open()
+			if err := f.Recover(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+			for range 2 {
+				got := f.say("pay", `{"request_id":"r1"}`, rest{})
+				if !strings.Contains(got, "its answer was lost") || !strings.Contains(got, "(the call itself was carried out)") {
+					t.Errorf("a retry: %s", got)
+				}
+			}
+			if got := f.say("pay", `{"request_id":"r1","more":1}`, rest{}); got != "conflict true" {
+				t.Errorf("a retry with other arguments: %s", got)
+			}
+			f.wantEffects(1)
+			for _, as := range []string{AsAbsent, AsAbandoned} {
+				if err := settle(t, f, as); !errors.Is(err, ErrCarriedOut) {
+					t.Errorf("settled as %s, which the ledger contradicts: %v", as, err)
+				}
+			}
+			if err := settle(t, f, AsCommitted); err != nil {
+				t.Errorf("settling: %v", err)
+			}
+			if got := f.say("pay", `{"request_id":"r1"}`, rest{}); got != "committed false" {
+				t.Errorf("a retry of what is settled: %s", got)
+			}
+			f.wantEffects(1)
+			f.wantRecords("r1 pay allow committed", "r1 pay allow not_executed", "r1 pay allow not_executed", "r1 pay allow conflict",
+				"r1 pay allow committed committed", "r1 pay allow replay")
+		})
+	}
+}
+
+// settle settles the call r1 of pay.
+func settle(t *testing.T, f *far, as string) error {
+	t.Helper()
+	key := mutation.Key{Principal: "local", Tool: "pay", ID: "r1", Upstream: "bank"}
+	e, err := f.claims.Look(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Resolve(context.Background(), key, Settlement{Attempt: e.Attempt, As: as, Reason: "looked"})
 }

@@ -49,6 +49,9 @@ type Gate struct {
 	// CallTimeout bounds an upstream's mutation, which goes on without its caller; 0 is ten minutes.
 	CallTimeout time.Duration
 
+	// InTurn makes an outcome durable before the call is concluded, and not meanwhile: for those who follow one thread.
+	InTurn bool
+
 	policy atomic.Pointer[policy.Policy]
 	ledger *ledger.Ledger
 	claims *mutation.Claims

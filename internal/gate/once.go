@@ -82,10 +82,12 @@ func (g *Gate) execute(ctx context.Context, c *Call, w *course, claim *mutation.
 		return g.failed(ctx, c, w, cl, claim, err)
 	}
 	defer g.used(w)
-	if err := claim.Complete(mutation.Outcome{Word: string(w.rec.Outcome), Result: result.Body, Record: body}); err != nil {
-		return Result{}, g.unavailable(unknown, err)
+	stored := mutation.Outcome{Word: string(w.rec.Outcome), Result: result.Body, Record: body}
+	lost, err := g.finish(ctx, c, w, cl, claim, stored, &result)
+	if lost != nil {
+		return Result{}, g.unavailable(unknown, errors.Join(lost, err))
 	}
-	if result.Checks, err = g.conclude(ctx, c, w, cl, result); err != nil {
+	if err != nil {
 		return Result{}, g.unconcluded(err)
 	}
 	claim.MarkRecorded(g.ledger.End())
@@ -142,6 +144,9 @@ func (g *Gate) gone(ctx context.Context, rec *ledger.Record) (Result, error) {
 
 // errInconclusive says that an effect was begun before a crash and nobody can know whether it happened.
 var errInconclusive = errors.New("an earlier attempt was cut off, and whether it happened cannot be known")
+
+// errAnswered says that an effect was answered before a crash that took the answer, so that it cannot be given again.
+var errAnswered = errors.New("an earlier attempt was carried out, and its answer was lost in a crash")
 
 // leftOpen answers for a call whose key has an earlier attempt that could not be settled.
 func (g *Gate) leftOpen(rec *ledger.Record, cause error) error {
@@ -207,14 +212,25 @@ func (g *Gate) settleIntent(ctx context.Context, t *Tool, claim *mutation.Claim)
 	case err != nil:
 		return fmt.Errorf("looking for an effect from before a crash: %w", err)
 	case found && digest == claim.Fingerprint:
-		result := t.Status(key.ID, ledger.Committed, Result{})
-		return claim.Complete(mutation.Outcome{Word: string(ledger.Committed), Result: result.Body, Record: claim.Record})
+		return g.completeLate(t, claim)
 	}
-	if found && g.leftSomething(key) {
+	recorded, err := g.ledger.Holds(claim.Attempt, ledger.Committed, claim.Offset)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking for an attempt in the ledger: %w", err)
+	case recorded: // and somebody took away what it left
+		return g.completeLate(t, claim)
+	case found && g.leftSomething(key):
 		return errUnverified
 	}
 	// Nothing is there, or something that this intent did not put there.
 	return claim.Free()
+}
+
+// completeLate writes the outcome of an attempt that was carried out, as its tool words it now.
+func (g *Gate) completeLate(t *Tool, claim *mutation.Claim) error {
+	result := t.Status(claim.Key().ID, ledger.Committed, Result{})
+	return claim.Complete(mutation.Outcome{Word: string(ledger.Committed), Result: result.Body, Record: claim.Record})
 }
 
 // Recover settles what crashes left behind, for those of the tools that are given and for upstreams' tools, of which it
@@ -254,7 +270,8 @@ func (g *Gate) recoverKey(ctx context.Context, t *Tool, key mutation.Key) error 
 	}
 	defer claim.Release()
 	if key.Upstream != "" || t.Key == "" { // what was agreed to, and has no key, cannot be looked for
-		return g.settleForwarded(claim)
+		_, err := g.settleForwarded(claim)
+		return err
 	}
 	if err := g.settle(ctx, t, claim); !errors.Is(err, errUnverified) {
 		return err

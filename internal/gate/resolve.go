@@ -34,6 +34,9 @@ type Settlement struct {
 // ErrSettled says that an attempt is not inconclusive, or not any more.
 var ErrSettled = errors.New("the attempt is not inconclusive, or not any more")
 
+// ErrCarriedOut says that the ledger has an attempt as committed, so that it cannot be settled as anything else.
+var ErrCarriedOut = errors.New("by its record in the ledger the attempt was carried out")
+
 // Resolve settles an upstream's mutation that a crash or a lost connection left inconclusive, by an operator's word, and
 // records it. The record comes first: nothing is settled without it. An attempt that is in flight is refused
 // (mutation.ErrInFlight). Where it fails after the record, it can be called again.
@@ -78,8 +81,12 @@ func (g *Gate) Resolve(ctx context.Context, key mutation.Key, s Settlement) erro
 
 // recordSettlement records a settlement, unless an earlier try did and came no further.
 func (g *Gate) recordSettlement(rec *ledger.Record, claim *mutation.Claim) error {
-	if err := g.settleForwarded(claim); err != nil { // that it was inconclusive comes before
+	said, err := g.settleForwarded(claim) // that it was inconclusive comes before
+	if err != nil {
 		return err
+	}
+	if said == ledger.Committed && rec.Rule != AsCommitted {
+		return ErrCarriedOut
 	}
 	held, err := g.ledger.HoldsFor(rec.Method, rec.Rule, rec.Attempt, claim.Offset)
 	if err != nil {

@@ -60,7 +60,7 @@ func (l *Ledger) Append(r *Record) error {
 // AppendAll adds records next to each other, in one write, and returns when they are durable. After a crash in between the
 // first of them may be there without the others, each of them whole.
 func (l *Ledger) AppendAll(records ...*Record) error {
-	if err := l.refuses(); err != nil || len(records) == 0 {
+	if err := l.Refuses(); err != nil || len(records) == 0 {
 		return err
 	}
 	entries := make([]entry, len(records))
@@ -86,7 +86,7 @@ func (l *Ledger) AppendRecovered(body []byte) error {
 }
 
 func (l *Ledger) append(e entry) error {
-	if err := l.refuses(); err != nil {
+	if err := l.Refuses(); err != nil {
 		return err
 	}
 	_, err := l.log.Append(l.line(e))
@@ -136,7 +136,7 @@ func (l *Ledger) View(view func(r io.ReaderAt, end int64) error) error {
 }
 
 func (l *Ledger) view(view func(r io.ReaderAt, end int64) error) error {
-	if err := l.refuses(); err != nil {
+	if err := l.Refuses(); err != nil {
 		return err
 	}
 	return l.log.View(view)

@@ -39,7 +39,7 @@ type promised struct {
 // sync that failed, nothing for good. A crash may lose what is not durable yet. An error says that nobody may build upon
 // the record. lost must not call the ledger.
 func (l *Ledger) AppendSoon(r *Record, lost func(error)) error {
-	if err := l.refuses(); err != nil {
+	if err := l.Refuses(); err != nil {
 		return err
 	}
 	s := &l.soon
@@ -65,8 +65,9 @@ func (l *Ledger) AppendSoon(r *Record, lost func(error)) error {
 	return nil
 }
 
-// refuses reports why no record can be taken. Records that were promised go before all others.
-func (l *Ledger) refuses() error {
+// Refuses reports why no record can be taken, as far as that is known without a look at the file; nil if one can. Records that
+// were promised go before all others.
+func (l *Ledger) Refuses() error {
 	if l.refusal != nil {
 		return l.refusal
 	}
@@ -91,7 +92,7 @@ func (l *Ledger) flush() error {
 	if len(batch) == 0 {
 		return nil
 	}
-	_, err := l.log.Append(l.lines(batch))
+	_, err := l.log.AppendNoting(l.lines(batch), func() {}) // nobody waits: other calls go on meanwhile
 	if err != nil {
 		tell(batch, err)
 	}

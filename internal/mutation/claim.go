@@ -72,7 +72,7 @@ func (c *Claim) Intend(i Intent) error {
 	c.Entry = Entry{
 		State: Intended, Attempt: i.Attempt, Fingerprint: i.Fingerprint, Approval: i.Approval, Offset: i.Offset, Time: i.Time, Record: i.Record,
 	}
-	if err := c.write(Intended); err != nil {
+	if err := c.write(Intended, nil); err != nil {
 		c.Entry = before
 		return fmt.Errorf("writing the intent: %w", err)
 	}
@@ -88,7 +88,12 @@ type Outcome struct {
 }
 
 // Complete makes the outcome of an intent durable. An ErrAnswerLost says that the outcome is, but not its answer.
-func (c *Claim) Complete(o Outcome) error {
+func (c *Claim) Complete(o Outcome) error { return c.CompleteNoting(o, nil) }
+
+// CompleteNoting is Complete that calls written, where that is not nil, when the outcome is in the file and about to become
+// durable; not where it could not be written. It must not block. What is done between that and the return is never left
+// without the outcome by a process that dies; by a machine that dies it may be.
+func (c *Claim) CompleteNoting(o Outcome, written func()) error {
 	before := c.Entry
 	c.Entry.State, c.Entry.Outcome, c.Entry.Form, c.Entry.Record = Done, o.Word, o.Form, o.Record
 	c.Entry.Result, c.Entry.Blob = o.Result, ""
@@ -97,7 +102,7 @@ func (c *Claim) Complete(o Outcome) error {
 		c.Entry.Result = []byte{}
 		c.Entry.Blob, lost = c.claims.blobs.put(o.Result)
 	}
-	if err := c.write(Done); err != nil {
+	if err := c.write(Done, written); err != nil {
 		c.Entry = before
 		return errors.Join(fmt.Errorf("writing the outcome: %w", err), lost)
 	}
@@ -116,7 +121,7 @@ func (c *Claim) Answer() ([]byte, error) {
 // Free takes an intent back of which it is certain that nothing came: the key is as if never used, and so is the approval that
 // it used up.
 func (c *Claim) Free() error {
-	if err := c.write(free); err != nil {
+	if err := c.write(free, nil); err != nil {
 		return fmt.Errorf("taking the intent back: %w", err)
 	}
 	c.Entry = Entry{}
@@ -134,19 +139,19 @@ func (c *Claim) MarkRecorded(ledgerEnd int64) {
 	c.Recorded = true
 }
 
-func (c *Claim) write(state State) error {
+func (c *Claim) write(state State, written func()) error {
 	e := entry{Entry: c.Entry, key: c.key}
 	json := e.json()
 	if state == free {
 		json = offsetJSON(e.Offset)
 	}
 	var length int
-	end, err := c.claims.log.Append(func(dst []byte, _ *struct{}) []byte {
+	end, err := c.claims.log.AppendNoting(func(dst []byte, _ *struct{}) []byte {
 		start := len(dst)
 		dst = appendLine(dst, state, c.sum, json)
 		length = len(dst) - start
 		return dst
-	})
+	}, written)
 	if err == nil {
 		c.claims.index.put(c.sum, place{offset: end - int64(length), length: int32(length), state: state})
 	}

@@ -214,3 +214,56 @@ func checkEvidence(t *testing.T, when string, disk *crashfs.FS, ids map[string]i
 		t.Errorf("%s: notes/ holds %q, want %d notes and nothing else", when, names, len(ids))
 	}
 }
+
+// TestOutcomeLostBesideItsRecord takes the outcome of a note away whose record is there, as the death of the machine may: the
+// note is not written again, also where somebody removed it, and the ledger says committed once.
+func TestOutcomeLostBesideItsRecord(t *testing.T) {
+	for name, lose := range map[string]func(disk *crashfs.FS){
+		"the note is there": func(*crashfs.FS) {},
+		"the note was removed": func(disk *crashfs.FS) {
+			names, err := disk.Names("d/notes")
+			if err != nil || len(names) != 1 {
+				t.Fatalf("the notes are %v: %v", names, err)
+			}
+			if err := disk.Remove("d/notes/" + names[0]); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := crashfs.New()
+			s := start(t, disk, "d")
+			if got, err := s.call("write_note", write("r1", "x")); err != nil || status(got) != "committed" {
+				t.Fatal(got, err)
+			}
+			text, err := disk.ReadFile("d/" + mutation.FileName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.SplitAfter(string(text), "\n")
+			if len(lines) != 4 {
+				t.Fatalf("the claims are %q, want a header, an intent and an outcome", lines)
+			}
+			claims, err := disk.Open("d/" + mutation.FileName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := claims.Truncate(int64(len(lines[0]) + len(lines[1]))); err != nil {
+				t.Fatal(err)
+			}
+			lose(disk)
+			disk.DropLocks()
+			s = start(t, disk, "d")
+			if got, err := s.call("write_note", write("r1", "x")); err != nil || status(got) != "replay" {
+				t.Errorf("a retry: %s, %v", got, err)
+			}
+			records, err := disk.ReadFile("d/" + ledger.FileName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(records), `"outcome":"committed"`); n != 1 {
+				t.Errorf("%d records say committed:\n%s", n, records)
+			}
+		})
+	}
+}

@@ -101,6 +101,7 @@ func openStores(dir string) (*stores, error) {
 		ledger: l,
 		claims: claims,
 	}
+	s.gate.InTurn = true // the writer is followed on one thread
 	s.mended = errors.Join(s.gate.Recover(context.Background(), s.tools), n.Sweep())
 	return s, nil
 }
