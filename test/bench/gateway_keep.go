@@ -83,7 +83,7 @@ func (b *bench) keepSyncs() (n int, how string, err error) {
 			return 0, err
 		}
 		output := filepath.Join(b.dir, "trace")
-		traced := append([]string{"-f", "-qq", "-e", "signal=none", "-e", "trace=fsync,fdatasync", "-o", output, b.server}, args...)
+		traced := append([]string{"-f", "-qq", "-e", "signal=none", "-e", "trace=fsync,fdatasync,io_submit", "-o", output, b.server}, args...)
 		p, err := startProcess(strace, traced...)
 		if err != nil {
 			return 0, err
@@ -98,7 +98,7 @@ func (b *bench) keepSyncs() (n int, how string, err error) {
 			return 0, err
 		}
 		trace, err := os.ReadFile(output)
-		return strings.Count(string(trace), "sync("), err
+		return strings.Count(string(trace), "sync(") + strings.Count(string(trace), "io_submit("), err
 	}
 	const few, many = 5, 25
 	before, err := count(few)

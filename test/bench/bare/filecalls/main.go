@@ -86,7 +86,7 @@ func (s *state) note(n int) error {
 	steps := []func() error{
 		func() error { return s.lockKey(syscall.F_WRLCK, n) },
 		s.catchUp,
-		func() error { return locked(s.chain, nil) }, // the ledger is ready
+		func() error { return look(s.chain, nil) }, // the ledger is ready
 		func() error { return s.append(s.claims, s.sizes.intent) },
 		func() error { return s.publish(n) },
 		func() error { return s.append(s.claims, s.sizes.outcome) },
@@ -110,7 +110,7 @@ func (s *state) catchUp() error {
 	if _, err := s.claims.Stat(); err != nil {
 		return err
 	}
-	return locked(s.claims, func(size int64) error {
+	return look(s.claims, func(size int64) error {
 		_, err := s.claims.ReadAt(make([]byte, size-s.known), s.known)
 		s.known = size
 		return err
@@ -132,6 +132,11 @@ func locked(f *os.File, then func(size int64) error) error {
 		return err
 	}
 	defer syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	return look(f, then)
+}
+
+// look is locked without the lock.
+func look(f *os.File, then func(size int64) error) error {
 	if _, err := os.Lstat(f.Name()); err != nil {
 		return err
 	}
