@@ -65,6 +65,7 @@ func TestReplaysAreVerbatim(t *testing.T) {
 
 // A denial does not use up a key, and neither do arguments that the tool's own schema refuses.
 func TestDenialsDoNotUseTheKey(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, keyed)
 	g := p.wrap(t)
 	g.greet(t)
@@ -93,6 +94,7 @@ func TestDenialsDoNotUseTheKey(t *testing.T) {
 
 // One key at once is one effect: in one process the others wait for its answer, in two one hears that it is in flight.
 func TestOneKeyAtOnce(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, keyed)
 	one, two := p.wrap(t), p.wrap(t)
 	one.greet(t)
@@ -131,6 +133,7 @@ func awaitText(t *testing.T, p *place, name, text string) {
 
 // A keyed call whose client has cancelled it goes on, and a retry gets its answer.
 func TestACancelledKeyedCallGoesOn(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, keyed)
 	g := p.wrap(t)
 	g.greet(t)
@@ -158,6 +161,7 @@ func TestADeadServersKeyedCallIsInconclusive(t *testing.T) {
 		"answer of other":  `"exit":true,"say":["{\"jsonrpc\":\"2.0\",\"id\":\"other\",\"result\":{}}\n"]`,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPlace(t, keyed)
 			call := legacyCall(1, "puppet", `{"request_id":"dies",`+how+`}`)
 			for range 2 {
@@ -179,6 +183,7 @@ func TestADeadServersKeyedCallIsInconclusive(t *testing.T) {
 
 // A gate that is killed while a keyed call runs leaves an inconclusive one; its server does not outlive it.
 func TestAKilledGate(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, keyed)
 	g := p.wrap(t)
 	g.greet(t)

@@ -41,6 +41,7 @@ func TestDeniedQuestionsAcrossEras(t *testing.T) {
 
 // The answer to what a server asked of one principal is not another's to give.
 func TestQuestionsAreTheirPrincipals(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	ann, bob := "Bearer "+p.token(t, "ann"), "Bearer "+p.token(t, "bob")
 	f := p.serveHTTP(t, puppets(map[string]*place{"up": p}), "--tokens", filepath.Join(p.dir, "tokens.json"))

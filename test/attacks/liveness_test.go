@@ -111,6 +111,7 @@ func statusField(t *testing.T, g *gate, field string) (n int) {
 
 // A server that dies again and again leaves no process and no descriptor behind.
 func TestManyDeathsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	g := p.wrap(t)
 	g.greet(t)
@@ -173,6 +174,7 @@ func TestTermWhileCallsRun(t *testing.T) {
 
 // A bad policy file does not open the gate, and SIGHUP does not end it.
 func TestHangupWithABadPolicy(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, onlyPuppet)
 	g := p.wrap(t)
 	g.greet(t)
@@ -192,6 +194,7 @@ func TestHangupWithABadPolicy(t *testing.T) {
 
 // A server that never reads, or never answers the handshake, holds up its own calls and no sign of life.
 func TestAServerThatIsDeaf(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	p.write(t, "servers.json", fmt.Sprintf(`{"mcpServers":{"deaf":{"command":"sleep","args":["1000"]},"good":{"command":%q,"args":["puppet",%q]}}}`, self, p.dir))
 	g := p.start(t, "serve", "--policy", p.policy, "--ledger", p.ledger, "--servers", filepath.Join(p.dir, "servers.json"))
@@ -275,6 +278,7 @@ func TestAStormOfCancellations(t *testing.T) {
 
 // A server sees what its entry names, and of ours nothing that is a secret or the gate's own.
 func TestTheEnvironmentOfAServer(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	p.write(t, "servers.json", fmt.Sprintf(`{"mcpServers":{"good":{"command":%q,"args":["puppet",%q],"env":{"NAMED":"yes"}}}}`, self, p.dir))
 	g := p.start(t, "serve", "--policy", p.policy, "--ledger", p.ledger, "--servers", filepath.Join(p.dir, "servers.json"))

@@ -45,6 +45,7 @@ func TestServersAskNothingThatIsDenied(t *testing.T) {
 
 // What a call still needs is judged like what a server asks by itself.
 func TestInputRequestsThatAreDenied(t *testing.T) {
+	t.Parallel()
 	const evil = `{"method":"sampling/createMessage","params":{"x":"evil"}}`
 	for name, result := range map[string]string{
 		"plain":             `{"resultType":"input_required","inputRequests":{"a":` + evil + `}}`,
@@ -73,6 +74,7 @@ func TestInputRequestsThatAreDenied(t *testing.T) {
 
 // Answers of a client that nobody waits for go to no server.
 func TestAnswersThatNobodyAsked(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll)
 	g := p.wrap(t)
 	g.greet(t)
@@ -88,6 +90,7 @@ func TestAnswersThatNobodyAsked(t *testing.T) {
 
 // A file that may not be read may not be read as a resource, however its address is spelt.
 func TestResourcesThatAreDeniedFiles(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, allowAll+"rules:\n  - {id: no, decision: deny, reads: [\"**/.env\", \"/etc/shadow\"]}\n")
 	g := p.wrap(t)
 	g.greet(t)
@@ -111,6 +114,7 @@ func TestResourcesThatAreDeniedFiles(t *testing.T) {
 
 // What a pattern for one server's tools allows is that server's, whatever the other is called.
 func TestNamesOfServersThatRunIntoEachOther(t *testing.T) {
+	t.Parallel()
 	p, q := newPlace(t, "version: 2\nstarter: off\ndefault: deny\nrules:\n  - {id: a, decision: allow, tools: [\"a__*\"]}\n"), newPlace(t, allowAll)
 	for _, other := range []string{"a_", "a__", "a__b", "a_b", "A", "a-", "a."} {
 		p.write(t, "servers.json", puppets(map[string]*place{"a": p, other: q}))

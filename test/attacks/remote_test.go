@@ -54,6 +54,7 @@ func remote(t *testing.T, modern bool, calls *atomic.Int32, how func(w http.Resp
 
 // However a server over HTTP breaks off, a keyed call that it has got is not sent again, and the client hears the truth.
 func TestRemoteServersThatBreakOff(t *testing.T) {
+	t.Parallel()
 	for name, how := range map[string]func(w http.ResponseWriter, r *http.Request, id string){
 		"connection": func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) },
 		"status 500": func(w http.ResponseWriter, _ *http.Request, _ string) { w.WriteHeader(500) },
@@ -119,6 +120,7 @@ func TestRemoteServersThatBreakOff(t *testing.T) {
 
 // A stream without an end, of events or of one event, takes a bounded part of memory, and other calls go on.
 func TestRemoteStreamsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	var calls atomic.Int32
 	url := remote(t, true, &calls, func(w http.ResponseWriter, r *http.Request, id string) {
 		if calls.Load() > 2 {

@@ -81,7 +81,6 @@ func TestRequestsAreVerbatim(t *testing.T) {
 
 // Results past what a reader would hold at once go through, and their neighbours are not kept waiting.
 func TestBigResultsAreWhole(t *testing.T) {
-	t.Parallel()
 	p := newPlace(t, allowAll)
 	g := p.wrap(t)
 	g.greet(t)

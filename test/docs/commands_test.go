@@ -139,8 +139,10 @@ func matches(want, got string) bool {
 
 // TestCommandsWork runs each page in a folder of its own; README.md, which speaks of the source, in the module's.
 func TestCommandsWork(t *testing.T) {
+	t.Parallel()
 	for _, p := range readPages(t) {
 		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
 			for _, b := range p.blocks {
 				for _, tool := range []string{"python3", "jq", "sha256sum"} {
 					if b.isRun() && strings.Contains(b.text, tool) {

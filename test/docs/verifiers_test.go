@@ -43,6 +43,7 @@ func readVerdicts(t *testing.T, dir string) []verdict {
 
 // TestVerifiersOfThePage gives the verifiers that docs/reference/ledger.md writes all the chains that ours must judge.
 func TestVerifiersOfThePage(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"python3", "jq", "sha256sum"} {
 		need(t, tool)
 	}
@@ -64,23 +65,32 @@ func TestVerifiersOfThePage(t *testing.T) {
 			if program == "sh" && want.File == "valid-1000.jsonl" {
 				continue // six processes a line are too many for it
 			}
-			name := want.File
-			if !filepath.IsAbs(name) {
-				name = filepath.Join(chains, name)
-			}
-			cmd := exec.Command(program, script, name)
-			cmd.Dir, cmd.Env = dir, environ()
-			out, err := cmd.CombinedOutput()
-			if got := err == nil; got != want.OK {
-				t.Errorf("%s %s: got whole %t, want %t: %s", interpreter, want.File, got, want.OK, out)
-			}
-			if want.OK && !strings.Contains(string(out), want.Head) {
-				t.Errorf("%s %s: got %q, want the head %s", interpreter, want.File, out, want.Head)
-			}
-			if says := string(out); strings.Contains(says, "is bad") && !strings.Contains(says, fmt.Sprintf("line %d is bad", want.FirstBadLine)) {
-				t.Errorf("%s %s: got %q, want line %d", interpreter, want.File, says, want.FirstBadLine)
-			}
+			t.Run(interpreter+" "+filepath.Base(want.File), func(t *testing.T) {
+				t.Parallel()
+				want.hold(t, dir, chains, program, script)
+			})
 		}
+	}
+}
+
+// hold gives the chain to a verifier that lies in dir.
+func (want verdict) hold(t *testing.T, dir, chains, program, script string) {
+	t.Helper()
+	name := want.File
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(chains, name)
+	}
+	cmd := exec.Command(program, script, name)
+	cmd.Dir, cmd.Env = dir, environ()
+	out, err := cmd.CombinedOutput()
+	if got := err == nil; got != want.OK {
+		t.Errorf("got whole %t, want %t: %s", got, want.OK, out)
+	}
+	if want.OK && !strings.Contains(string(out), want.Head) {
+		t.Errorf("got %q, want the head %s", out, want.Head)
+	}
+	if says := string(out); strings.Contains(says, "is bad") && !strings.Contains(says, fmt.Sprintf("line %d is bad", want.FirstBadLine)) {
+		t.Errorf("got %q, want line %d", says, want.FirstBadLine)
 	}
 }
 

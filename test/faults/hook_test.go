@@ -7,12 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -28,7 +26,6 @@ const (
 
 // hooked is where a coding agent calls the hook.
 type hooked struct {
-	program            string
 	home, work, policy string
 	ledger             folder
 	deadline           time.Duration // 0: the hook's own
@@ -38,8 +35,7 @@ func newHooked(t *testing.T) hooked {
 	t.Helper()
 	dir := t.TempDir()
 	h := hooked{
-		program: binary,
-		home:    filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), policy: filepath.Join(dir, "policy.json"),
+		home: filepath.Join(dir, "home"), work: filepath.Join(dir, "work"), policy: filepath.Join(dir, "policy.json"),
 		ledger: folder(filepath.Join(dir, "ledger")), deadline: longestDeadline,
 	}
 	must(t, os.Mkdir(h.home, 0o700))
@@ -47,26 +43,6 @@ func newHooked(t *testing.T) hooked {
 	must(t, os.WriteFile(h.policy, []byte(hookPolicy), 0o600))
 	return h
 }
-
-// released returns the program as it is released: without C libraries, whose loader would come before it, and without the
-// race detector, of which hundreds at once are too many.
-func released(t *testing.T) string {
-	t.Helper()
-	name, err := buildReleased()
-	must(t, err)
-	return name
-}
-
-var buildReleased = sync.OnceValues(func() (string, error) {
-	name := filepath.Join(filepath.Dir(binary), "released")
-	build := exec.Command("go", "build", "-o", name, "./cmd/sallyport")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	out, err := build.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("building the program as it is released: %w\n%s", err, out)
-	}
-	return name, err
-})
 
 // ruling is what a host sees of the hook.
 type ruling struct {
@@ -86,7 +62,7 @@ func (h hooked) hookCommand(ctx context.Context, id, command string, wrap ...str
 	if err != nil {
 		panic(err) // it is made of strings
 	}
-	args := append(append([]string{}, wrap...), h.program, "hook", "claude", "--policy", h.policy, "--ledger", string(h.ledger))
+	args := append(append([]string{}, wrap...), binary, "hook", "claude", "--policy", h.policy, "--ledger", string(h.ledger))
 	if h.deadline > 0 {
 		args = append(args, "--deadline", h.deadline.String())
 	}

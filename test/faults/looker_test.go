@@ -329,14 +329,14 @@ func TestGateDiesAgainWhileItLooksBack(t *testing.T) {
 	})
 }
 
-// The gate dies at each of the writes, cuts and syncs of its claims, its ledger and its latch, in turn. strace counts the
+// The gate dies at each of the writes, marks and syncs of its claims, its ledger and its latch, in turn. strace counts the
 // calls of each thread for itself, so there are fewer such steps than calls; internal/gate enumerates them all.
 func TestGateDiesAtEachStepOfAVerifiedCall(t *testing.T) {
 	needStrace(t)
 	t.Parallel()
 	for _, file := range []string{"claims", "ledger", "latch"} {
-		for _, call := range []string{"pwrite64", "fdatasync", "ftruncate"} {
-			if call == "ftruncate" && file != "latch" {
+		for _, call := range []string{"pwrite64", "fdatasync", "io_submit", "fchmod"} {
+			if call == "fchmod" && file != "latch" || call == "io_submit" && file != "claims" {
 				continue
 			}
 			t.Run(call+" of the "+file, func(t *testing.T) {
@@ -355,8 +355,7 @@ func TestGateDiesAtEachStepOfAVerifiedCall(t *testing.T) {
 							t.Fatalf("the earlier call heard %s", got)
 						}
 						path := map[string]string{"claims": k.dir.claims(), "ledger": k.dir.ledger(), "latch": k.slot()}[file]
-						first := k.put(how{lies: lies, wrap: []string{"strace", "-f", "-qq", "-o", "/dev/null", "-P", path,
-							"-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n)}}, "first")[0]
+						first := k.put(how{lies: lies, wrap: killedAt(path, call, n)}, "first")[0]
 						k.checkDeath(lies, more != "", first, fmt.Sprintf("#%d", n))
 						if first != "" || t.Failed() {
 							break

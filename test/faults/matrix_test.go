@@ -17,7 +17,8 @@ import (
 )
 
 // The matrices make every file call of a run fail, once each, in every way of faults, and then
-// look at what the next process makes of what is left.
+// look at what the next process makes of what is left. Only a death before a call that changes
+// nothing is left out: it leaves what a death before the next call leaves.
 
 const earlierID, earlierText = "request-0", "acknowledged before anything went wrong"
 
@@ -116,7 +117,7 @@ func afterCrashes(t *testing.T, dir string) folder {
 func runMatrix(t *testing.T, m matrix) {
 	t.Parallel()
 	needStrace(t)
-	dir := t.TempDir()
+	dir := inMemory(t)
 	start := m.prepare(t, filepath.Join(dir, "start"))
 	clone := func(name string) folder {
 		if !exists(string(start)) {
@@ -152,14 +153,31 @@ func runMatrix(t *testing.T, m matrix) {
 			}
 		})
 	}
-	for _, p := range points {
+	all := 0
+	for i, p := range points {
 		for _, f := range faults {
+			if f.kills && p.changesNothing() && i < len(points)-1 {
+				continue
+			}
+			all++
 			jobs <- job{p, f}
 		}
 	}
 	close(jobs)
 	wg.Wait()
-	t.Logf("%d file calls, %d faults, all well after %d of them", len(points), len(points)*len(faults), fired.Load())
+	t.Logf("%d file calls, %d faults, all well after %d of them", len(points), all, fired.Load())
+}
+
+// inMemory is a folder for what outlives its process, but need not outlive the machine: where a call fails or a process dies
+// nothing hangs upon the disk, which takes half of the time.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "faults-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // mustRun is the run that nothing goes wrong in.

@@ -79,7 +79,7 @@ type launch struct {
 	env   []string
 	wrap  []string // the command that runs the server's
 	cred  *syscall.Credential
-	raced bool // with the race detector, where the tests have it
+	raced bool // with the race detector
 }
 
 // start starts a server on a folder. It is killed when the test ends, if it lives then.
@@ -87,7 +87,7 @@ func start(t *testing.T, dir folder, how launch) *server {
 	t.Helper()
 	program := binary
 	if how.raced {
-		program = raced
+		program = raced(t)
 	}
 	args := append(append([]string{}, how.wrap...), program, "serve", "--ledger", string(dir))
 	s := &server{t: t, dir: dir, stderr: &output{}, ended: make(chan struct{}), pending: map[int]chan answer{}}

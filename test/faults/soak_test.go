@@ -98,6 +98,7 @@ func (a answer) notBegun() bool {
 
 func soak(t *testing.T, servers int, length time.Duration) {
 	t.Parallel()
+	raced(t) // is built before the time runs
 	dir := newFolder(t)
 	n := seed(t)
 	tr := &truth{texts: map[string]string{}, against: map[string]bool{}, sent: map[string]bool{}, answers: map[string]int{}}

@@ -140,6 +140,28 @@ func (c traced) onlyFlags() bool {
 	return c.call == "fcntl" && (strings.Contains(c.text, "F_GETFL") || strings.Contains(c.text, "F_SETFL"))
 }
 
+// changesNothing reports whether a call leaves all files and all that was said as they are, so that death before it is death
+// at the next call. Locks end with their process, whether they were taken and let go or not.
+func (c traced) changesNothing() bool {
+	switch c.call {
+	case "openat":
+		return !strings.Contains(c.text, "O_CREAT") && !strings.Contains(c.text, "O_TRUNC")
+	case "pread64", "read", "lseek", "fstat", "newfstatat", "getdents64", "flock", "close":
+		return true
+	}
+	return c.onlyFlags()
+}
+
+// killedAt is the command before one that strace kills at the nth call of a name on a file, as each thread counts them. Of
+// io_submit strace does not see the file; only claims are synced by it.
+func killedAt(path, call string, n int) []string {
+	args := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n)}
+	if call == "io_submit" {
+		return args
+	}
+	return append(args, "-P", path)
+}
+
 // calledOn lists the calls of the given names with the file of each, such as "fsync notes".
 func (tr *trace) calledOn(names ...string) []string {
 	var list []string

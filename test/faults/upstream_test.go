@@ -159,9 +159,11 @@ func (a adder) settled(answer string) (told, unknown bool) {
 // Whoever dies at whatever step of a keyed mutation: the effect is there once at most, whatever is sent again; and what was
 // answered once is answered again.
 func TestMutationOfAnUpstreamHappensOnce(t *testing.T) {
+	t.Parallel()
 	for _, victim := range []string{"gate", "upstream"} {
 		for _, step := range []string{"received", "acted", "answered"} {
 			t.Run(victim+" dies when the upstream has "+step, func(t *testing.T) {
+				t.Parallel()
 				a := newAdder(t, "")
 				first := a.add(victim + ":" + step)
 				toldFirst, _ := a.settled(first)
@@ -190,6 +192,7 @@ func TestMutationOfAnUpstreamHappensOnce(t *testing.T) {
 
 // Where the operator says that the tool is idempotent, what nobody knows is sent again.
 func TestIdempotentMutationIsSentAgainAfterACrash(t *testing.T) {
+	t.Parallel()
 	a := newAdder(t, ", idempotent: true")
 	a.add("gate:received")
 	again := a.add("")
@@ -203,10 +206,17 @@ func TestIdempotentMutationIsSentAgainAfterACrash(t *testing.T) {
 
 // The gate dies at each of the syncs and writes to its claims and to its ledger, in turn.
 func TestGateDiesAtEachOfItsOwnSteps(t *testing.T) {
+	t.Parallel()
 	needStrace(t)
 	for _, file := range []string{"claims.log", "ledger.jsonl"} {
-		for _, call := range []string{"fdatasync", "pwrite64"} {
-			t.Run(call+" of "+file, func(t *testing.T) { dieAtEach(t, file, call) })
+		for _, call := range []string{"fdatasync", "pwrite64", "io_submit"} {
+			if call == "io_submit" && file != "claims.log" {
+				continue
+			}
+			t.Run(call+" of "+file, func(t *testing.T) {
+				t.Parallel()
+				dieAtEach(t, file, call)
+			})
 		}
 	}
 }
@@ -223,8 +233,7 @@ func dieAtEach(t *testing.T, file, call string) {
 		earlier := a
 		earlier.key = "earlier"
 		earlier.add("") // so that the files are there, and the first step is one of the call's
-		first := a.add("", "strace", "-f", "-qq", "-o", "/dev/null", "-P", a.dir.path(file), "-e", "trace="+call,
-			"-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n))
+		first := a.add("", killedAt(a.dir.path(file), call, n)...)
 		again := a.add("")
 		told, unknown := a.settled(again)
 		if told == unknown {
