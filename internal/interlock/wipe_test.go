@@ -12,6 +12,10 @@ import (
 // them when the next call was.
 func TestWhatWasPendingIsWiped(t *testing.T) {
 	secret := func(length int) step { return begin([]byte(`{"args":"` + strings.Repeat("SECRET", length/6) + `"}`)) }
+	times := 20
+	if raceEnabled {
+		times = 5
+	}
 	for _, length := range []int{12, pageSize, 3*pageSize + 100, mostFrame + 1} {
 		for _, end := range []step{clears, stop} {
 			disk := crashfs.New()
@@ -30,7 +34,7 @@ func TestWhatWasPendingIsWiped(t *testing.T) {
 		must(t, inLane(s, begin(toPour), clears))
 		from := disk.Changes()
 		must(t, inLane(s, secret(length), clears))
-		for crash := range disk.Random(from, 20, rand.New(rand.NewPCG(1, 1))) {
+		for crash := range disk.Random(from, times, rand.New(rand.NewPCG(1, 1))) {
 			seen++
 			if strings.Contains(everything(t, crash.FS), "SECRET") {
 				found++

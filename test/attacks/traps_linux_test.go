@@ -141,8 +141,7 @@ func TestWhatStandsInThePlaceOfALatch(t *testing.T) {
 // Whatever stands in the place of the folder of the latches, or of what is in it besides them: nothing verified is let through.
 func TestWhatStandsInThePlaceOfTheLatches(t *testing.T) {
 	t.Parallel()
-	const large = `{"name":"large","text":"x","pad":"%s"}`
-	for what, path := range map[string]string{"the folder": "", "the lanes": "lanes", "what is kept apart": ".left"} {
+	for what, path := range map[string]string{"the folder": "", "the lanes": "lanes"} {
 		for _, trap := range append([]trap{openFolder}, traps...) {
 			if path != "" && trap.name == openFolder.name || what == "the folder" && trap.name == "a folder" ||
 				what != "the folder" && trap.name == "garbage" { // which are as good as what was there
@@ -155,18 +154,14 @@ func TestWhatStandsInThePlaceOfTheLatches(t *testing.T) {
 				if got := first.asks(t, "one__put", putting("thing", "x")); verdict(got) != "true" {
 					t.Fatalf("heard %s", got)
 				}
-				at := filepath.Join(s.ledger, "stops", path)
-				if path == ".left" {
-					at = s.slot(t) + path
-				}
-				s.spring(t, trap, at)
+				s.spring(t, trap, filepath.Join(s.ledger, "stops", path))
 				before := s.one.read("log")
 				begun := time.Now()
 				for who, g := range map[string]*gate{"a gate that comes": s.serve(t), "a gate that was there": first} {
 					if who == "a gate that was there" && path == "lanes" {
 						continue // which has its own open
 					}
-					got := g.asks(t, "one__put", fmt.Sprintf(large, strings.Repeat("x", 5000)))
+					got := g.asks(t, "one__put", putting("large", strings.Repeat("x", 5000)))
 					if !strings.Contains(got, `"error"`) {
 						t.Errorf("%s heard %s", who, last(got, 500))
 					}
