@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"sallyport/internal/interlock"
@@ -163,20 +162,12 @@ func (g *Gate) begin(c *Call, w *course, cl *clearance, write func() error) erro
 	if cl.lane == nil {
 		return write()
 	}
-	left := w.left(c, g.ledger.End())
-	var laneErr error
-	var beside sync.WaitGroup
-	beside.Go(func() { laneErr = cl.lane.Begin(left) })
-	err := write()
-	beside.Wait()
 	cl.begun = true
-	if laneErr != nil {
-		err = errors.Join(err, fmt.Errorf("writing down what is to be verified: %w", laneErr))
-	}
-	if err != nil {
+	if err := cl.lane.BeginBeside(w.left(c, g.ledger.End()), write); err != nil {
 		g.clear(cl)
+		return fmt.Errorf("writing down what is to be verified, or the call: %w", err)
 	}
-	return err
+	return nil
 }
 
 // conclude looks at what a call left, where its rules want it to be verified, and makes its record durable, with what came

@@ -22,6 +22,7 @@ type Lane struct {
 	standing Standing     // now
 	settled  bool         // nothing that was found is still to be made durable
 	gone     bool         // Leave was called
+	beside   func() error // what the next write may do while it is synced, or nil
 }
 
 // lockPatience is how long Begin waits for those who look at the slot this instant.
@@ -87,7 +88,11 @@ func (l *Lane) Found() (standing Standing, stop *Stop, left []byte) {
 // Begin writes down, durably, that a mutation is about to be carried out which is still to be verified. left is what whoever
 // comes after a crash needs to verify it: canonical JSON of at most 1 MiB, the arguments among it. It is an error unless the
 // scope is clear; after an error nothing may be carried out.
-func (l *Lane) Begin(left []byte) error {
+func (l *Lane) Begin(left []byte) error { return l.BeginBeside(left, nil) }
+
+// BeginBeside is Begin that does beside, where that is not nil, once left is written and while it becomes durable. An error of
+// beside is one of BeginBeside; what it did is for the caller to take back.
+func (l *Lane) BeginBeside(left []byte, beside func() error) error {
 	switch {
 	case l.gone || l.standing != Clear:
 		return errors.New("beginning in a lane that is not clear")
@@ -108,7 +113,7 @@ func (l *Lane) Begin(left []byte) error {
 	} else if err != nil {
 		return fmt.Errorf("beginning in a lane: %w", err)
 	}
-	l.standing = Left
+	l.standing, l.beside = Left, beside
 	if err := l.hold(func() error { return l.put(second, pending, left) }); err != nil {
 		return errors.Join(fmt.Errorf("beginning in a lane: %w", err), l.Clear())
 	}
@@ -279,10 +284,16 @@ func (l *Lane) put(i int, kind string, body []byte) error {
 
 // write writes something, durably.
 func (l *Lane) write(text []byte, start int64) error {
+	beside := l.beside
+	l.beside = nil
 	if _, err := l.file.WriteAt(text, start); err != nil {
 		return err
 	}
-	return l.file.Sync()
+	if beside == nil {
+		return l.file.Sync()
+	}
+	wait := l.file.StartSync()
+	return errors.Join(beside(), wait())
 }
 
 // wipe empties the second block. A crash of the machine may lose that.

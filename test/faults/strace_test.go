@@ -153,7 +153,7 @@ func (c traced) changesNothing() bool {
 }
 
 // killedAt is the command before one that strace kills at the nth call of a name on a file, as each thread counts them. Of
-// io_submit strace does not see the file; only claims are synced by it.
+// io_submit strace does not see the file: claims and latches are synced by it.
 func killedAt(path, call string, n int) []string {
 	args := []string{"strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n)}
 	if call == "io_submit" {
