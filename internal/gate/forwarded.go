@@ -180,11 +180,11 @@ func (g *Gate) finish(ctx context.Context, c *Call, w *course, cl *clearance, cl
 		written <- false
 		completed <- err
 	}()
+	defer func() { lost = <-completed }() // the claim is in use until then, also where conclude panics
 	if <-written {
 		conclude()
 	}
-	lost = <-completed
-	return lost, err
+	return nil, err
 }
 
 // unhurried is the context of a mutation at an upstream, which goes on without its caller, but not for ever.
