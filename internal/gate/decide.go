@@ -31,6 +31,7 @@ type Verdict struct {
 
 	question Question
 	policy   *policy.Policy
+	judged   policy.Judgment
 	digest   string
 }
 
@@ -42,7 +43,8 @@ func (g *Gate) Decide(q Question) Verdict {
 		v.Why = policy.Why{Rule: "arguments", Reason: err.Error()}
 		return v
 	}
-	v.Decision, v.Why = v.policy.Evaluate(v.request())
+	v.judged = v.policy.Judge(v.request())
+	v.Decision, v.Why = v.judged.Decision, v.judged.Why
 	return v
 }
 
@@ -59,7 +61,7 @@ func (g *Gate) Count(v *Verdict) {
 	if v.Decision != policy.Allow {
 		return
 	}
-	if limits := v.policy.Judge(v.request()).Limits(); len(limits) > 0 {
+	if limits := v.judged.Limits(); len(limits) > 0 {
 		if rule, reason := takeLimits(g.Limits, limits); reason != "" {
 			v.Tighten(policy.Deny, rule, reason)
 		}
