@@ -462,10 +462,3 @@ func noted[S any](batch []*request[S]) []func() {
 	}
 	return written
 }
-
-// goSync has a goroutine sync a file.
-func goSync(f File) (wait func() error) {
-	done := make(chan error, 1)
-	go func() { done <- f.Sync() }()
-	return func() error { return <-done }
-}

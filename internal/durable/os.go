@@ -87,3 +87,10 @@ type osFile struct{ *os.File }
 func (f osFile) Sync() error { return fdatasync(f.File) }
 
 func (f osFile) SyncAll() error { return f.File.Sync() }
+
+// goSync has a goroutine sync a file.
+func goSync(f File) (wait func() error) {
+	done := make(chan error, 1)
+	go func() { done <- f.Sync() }()
+	return func() error { return <-done }
+}
