@@ -106,12 +106,7 @@ func TestApprovalsAreWhatAPersonSays(t *testing.T) {
 
 // TestApprovalThatIsGone is not answered.
 func TestApprovalThatIsGone(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, _ := newPayer(t)
 	if out, ok := p.run("approvals", "approve", "0123456789abcdef"); ok || !strings.Contains(out, "no call waits for approval under this id") {
 		t.Errorf("unknown: ok %t\n%s", ok, out)
 	}
@@ -128,12 +123,7 @@ func TestApprovalThatIsGone(t *testing.T) {
 
 // TestApprovalsShowAttacksCalmly: an agent chooses the arguments, and must not write to the operator's terminal with them.
 func TestApprovalsShowAttacksCalmly(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, _ := newPayer(t)
 	var attacks []byte
 	for _, attack := range attacksOnTerminals {
 		if strings.Contains(attack, "\xff") {
@@ -199,12 +189,7 @@ func TestApprovalsAreFoundBehindAFolder(t *testing.T) {
 
 // TestApprovalsOfAnotherPolicy says so of an approval that the servers which are alive would not find any more.
 func TestApprovalsOfAnotherPolicy(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, b := newPayer(t)
 	a := p.put(dir, "pay", `{"request_id":"r9"}`, time.Hour)
 	if out, ok := p.run("approvals", "list"); !ok || strings.Contains(out, "\npolicy ") {
 		t.Errorf("with no server there is nothing to say: ok %t\n%s", ok, out)

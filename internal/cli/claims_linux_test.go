@@ -71,6 +71,18 @@ func (b *bank) pay(id string) (string, error) {
 	return string(r.Body), err
 }
 
+// newPayer is a person in whose folder a bank was paid once.
+func newPayer(t *testing.T) (p *person, dir string, b *bank) {
+	t.Helper()
+	p = newPerson(t)
+	dir = filepath.Join(p.dir, ".ledger")
+	b = openBank(t, dir)
+	if _, err := b.pay("r1"); err != nil {
+		t.Fatal(err)
+	}
+	return p, dir, b
+}
+
 // inconclusive makes an inconclusive claim and returns its attempt.
 func (b *bank) inconclusive(dir, id string) string {
 	b.t.Helper()
@@ -315,12 +327,7 @@ func TestClaimsFolder(t *testing.T) {
 
 // TestOperatorsAreToldWhatTheLedgerKnows takes the outcome of a claim away whose record is there, as the death of a machine may.
 func TestOperatorsAreToldWhatTheLedgerKnows(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, _ := newPayer(t)
 	found, err := mutation.Find(durable.OS, dir, "r1")
 	if err != nil || len(found) != 1 {
 		t.Fatalf("found %+v, %v", found, err)

@@ -102,12 +102,7 @@ released: ann at bank
 
 // TestReleaseIsOfWhatWasShown: what comes while the question stands is not released by the answer.
 func TestReleaseIsOfWhatWasShown(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, _ := newPayer(t)
 	shown := stopAt("bank")
 	p.stopped(dir, shown)
 	another := shown
@@ -129,12 +124,7 @@ func TestReleaseIsOfWhatWasShown(t *testing.T) {
 
 // TestReleaseShowsAttacksCalmly: names and reasons of stops are others' text.
 func TestReleaseShowsAttacksCalmly(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, _ := newPayer(t)
 	stop := stopAt("hook/claude/\x1b[2J\u009b1m\u202e")
 	stop.Tool, stop.Reason = "pay\x1b]0;x\x07", "a\nreason\r\x08"
 	p.stopped(dir, stop)
@@ -163,12 +153,7 @@ func TestReleaseShowsAttacksCalmly(t *testing.T) {
 
 // TestReleaseOfALatchThatCannotBeRead shows what is known of it, and releases it.
 func TestReleaseOfALatchThatCannotBeRead(t *testing.T) {
-	p := newPerson(t)
-	dir := filepath.Join(p.dir, ".ledger")
-	b := openBank(t, dir)
-	if _, err := b.pay("r1"); err != nil {
-		t.Fatal(err)
-	}
+	p, dir, _ := newPayer(t)
 	p.stopped(dir, stopAt("bank"))
 	names, err := os.ReadDir(filepath.Join(dir, interlock.StopsDir))
 	if err != nil {
