@@ -16,11 +16,11 @@ func busy(t *testing.T) time.Duration {
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(usage.Utime.Nano()) // counted in steps of some milliseconds
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()) // only the sum is counted: its parts are estimates
 }
 
 // TestHostileResultsTakeTimeInProportion gives what a search could go through again and again: eight times as much of it
-// must not take the square of that.
+// must not take the square of that. What a busy machine adds to one turn is not there in another; a square is in all.
 func TestHostileResultsTakeTimeInProportion(t *testing.T) {
 	cost := func(r Rule, part string, size int) time.Duration {
 		result := []byte(`["` + strings.Repeat(part, size/len(part)) + `"]`)
@@ -41,7 +41,10 @@ func TestHostileResultsTakeTimeInProportion(t *testing.T) {
 		{Rule{Secrets: true}, 4 << 10, []string{`\ud83d`, `\"`, "key=", "ey", `\neyJhbGciOiJIUzI1NiJ9`, "-----BEGIN PRIVATE ", "token: ", "aaaaaaaa", "xoxb-1"}},
 	} {
 		for _, part := range tc.parts {
-			small, large := cost(tc.rule, part, tc.size), cost(tc.rule, part, 8*tc.size)
+			small, large := time.Duration(1<<62), time.Duration(1<<62)
+			for try := 0; try < 5 && (try == 0 || large > 30*max(small, 4*time.Millisecond)); try++ {
+				small, large = min(small, cost(tc.rule, part, tc.size)), min(large, cost(tc.rule, part, 8*tc.size))
+			}
 			if large > 30*max(small, 4*time.Millisecond) {
 				t.Errorf("%+v: %q takes %v, and eight times as much of it %v", tc.rule, part, small, large)
 			}
