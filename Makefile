@@ -5,7 +5,8 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath
 # The tests of these drive programs that they build, which the race detector does not see: it would only make each process slow
 # that a test is itself. So they go without it, and test/faults has its soaks be of a program that is built with it. They
-# wait for disks, locks and deadlines, so more of them than there are cores run at a time; the longest come first.
+# wait for disks, locks and deadlines, so more of them than there are cores run at a time; the longest come first. Go cannot know
+# that such a program has changed: so no result of theirs is taken from its cache.
 DRIVING = ./test/faults ./test/attacks ./test/docs ./test/... ./examples/...
 # Shows a line a package, every failure, and how many tests there were.
 TEST = $(GO) tool gotestsum --format pkgname --format-hide-empty-pkg
@@ -26,7 +27,7 @@ check: cross
 	$(GO) tool staticcheck -tags peers ./test/peers ./test/hosts
 	SALLYPORT_FULL=$(FULL) $(TEST) --raw-command -- sh -c 'code=0; \
 		CGO_ENABLED=1 $(GO) test -json -vet=off -race $$($(GO) list ./... | grep -vE "^sallyport/(test|examples)") || code=1; \
-		$(GO) test -json -vet=off -parallel 4 $(DRIVING) || code=1; exit $$code'
+		$(GO) test -json -vet=off -count=1 -parallel 4 $(DRIVING) || code=1; exit $$code'
 
 # Everything: installs what is missing, check with no fault test left out, then the real clients and hosts from npm.
 test: FULL = 1
@@ -40,7 +41,7 @@ setup:
 peers:
 	test/peers/install
 	test/hosts/install
-	$(TEST) -- -p 1 -tags peers ./test/peers ./test/hosts
+	$(TEST) -- -p 1 -count=1 -tags peers ./test/peers ./test/hosts
 	@echo "The conformance suite, against a server directly and through the gate:" && cat test/peers/node_modules/conformance.txt
 
 # Ratios to ceilings that are measured in the same run.
