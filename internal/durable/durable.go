@@ -74,6 +74,8 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
+	// Room is how many bytes the file system under the file has left for us, as far as it says: not what a quota leaves.
+	Room() (int64, error)
 	Truncate(size int64) error
 	// Sync makes data and what is needed to read it durable (fdatasync).
 	Sync() error

@@ -145,6 +145,15 @@ func (l *Log[S]) View(view func(r io.ReaderAt, end int64) error) error {
 	return r.err
 }
 
+// Room is how many bytes there is room for, as far as the file system says.
+func (l *Log[S]) Room() (int64, error) {
+	room, err := l.file.Room()
+	if err != nil {
+		return 0, fmt.Errorf("asking for the room for %s: %w", l.path, err)
+	}
+	return room, nil
+}
+
 // GrownPast reports whether the file is longer than end. It takes no lock, so what was added may
 // not be whole yet; nobody takes away what View once showed.
 func (l *Log[S]) GrownPast(end int64) (bool, error) {

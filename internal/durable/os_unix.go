@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 )
@@ -34,6 +35,23 @@ func ownDir(dir string, info fs.FileInfo) error {
 		return fmt.Errorf("%s belongs to user %d, not to us; choose a folder of your own", dir, st.Uid)
 	}
 	return nil
+}
+
+func (f osFile) Room() (int64, error) {
+	var s syscall.Statfs_t
+	err := uninterrupted(func() error { return syscall.Fstatfs(int(f.Fd()), &s) })
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return 0, os.NewSyscallError("fstatfs", err)
+	}
+	left := s.Bavail
+	if os.Geteuid() == 0 {
+		left = s.Bfree
+	}
+	const most = math.MaxInt64
+	if s.Blocks == 0 || s.Bsize <= 0 || left > most/uint64(s.Bsize) { // it does not say, as one in user space may not
+		return most, nil
+	}
+	return int64(left) * int64(s.Bsize), nil
 }
 
 func (f osFile) TryLock() (bool, error) { return f.flock(syscall.LOCK_EX) }

@@ -3,6 +3,7 @@ package durable
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 )
 
@@ -19,6 +20,7 @@ func (osFile) TryLockShared() (bool, error)    { return false, ErrUnsupported }
 func (osFile) Unlock() error                   { return ErrUnsupported }
 func (osFile) TryLockByte(int64) (bool, error) { return false, ErrUnsupported }
 func (osFile) UnlockByte(int64) error          { return ErrUnsupported }
+func (osFile) Room() (int64, error)            { return math.MaxInt64, nil }
 func (osFile) SetMark(bool) error              { return nil }
 
 func (osFS) Look(name string) (Status, error) {

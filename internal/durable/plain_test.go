@@ -11,6 +11,22 @@ import (
 	"sallyport/internal/durable"
 )
 
+// TestRoom is what is left on the disk, which a small disk in test/faults shows too.
+func TestRoom(t *testing.T) {
+	f, err := durable.OS.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	room, err := f.Room()
+	if err != nil || room < 4096 {
+		t.Errorf("there is room for %d bytes, %v", room, err)
+	}
+	f.Close()
+	if room, err := f.Room(); err == nil {
+		t.Errorf("of a closed file: room for %d bytes", room)
+	}
+}
+
 // TestMark shows a mark to who looks at the name, whatever the umask, and gives nobody else a right.
 func TestMark(t *testing.T) {
 	dir := t.TempDir()

@@ -213,7 +213,8 @@ func (g *Gate) intend(c *Call, w *course, cl *clearance, claim *mutation.Claim, 
 	return err
 }
 
-// unfinished answers for a call that was intended and got no answer. Where not a byte was sent its key is free again.
+// unfinished answers for a call that was intended and got no answer. Where not a byte was sent its key, if it has a claim, is
+// free again.
 func (g *Gate) unfinished(ctx context.Context, c *Call, w *course, cl *clearance, claim *mutation.Claim, cause error) error {
 	if c.Tool.Upstream != "" {
 		cause = upstreamError(cause)
@@ -221,7 +222,10 @@ func (g *Gate) unfinished(ctx context.Context, c *Call, w *course, cl *clearance
 	var notDone *NotDone
 	if errors.As(cause, &notDone) {
 		w.rec.Outcome = ledger.Failed
-		freed := claim.Free()
+		var freed error
+		if claim != nil {
+			freed = claim.Free()
+		}
 		g.clear(cl)
 		return g.unavailable(nothing, errors.Join(cause, freed, g.ledger.Append(w.rec)))
 	}

@@ -154,33 +154,28 @@ func (g *Gate) observe(ctx context.Context, c *Call, rec *ledger.Record) (Result
 }
 
 // forward carries out a call that may have an effect and has no key, so that nobody can tell a retry from another call: the
-// record comes first. What becomes of a call that is verified is a second record of the same attempt.
+// record comes first.
 func (g *Gate) forward(ctx context.Context, c *Call, w *course) (Result, error) {
 	cl, err := g.admit(ctx, c, w)
 	if err != nil {
 		return Result{}, err
 	}
 	defer cl.leave()
+	if w.verified() {
+		return g.forwardVerified(ctx, c, w, cl)
+	}
 	rec := w.rec
 	rec.Outcome = ledger.Forwarded
-	if w.verified() {
-		rec.Attempt = mutation.NewAttempt()
-	}
-	if err := g.begin(c, w, cl, func() error { return g.ledger.Append(rec) }); err != nil {
+	if err := g.ledger.Append(rec); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
-	if c.Tool.Upstream == "" {
+	own := c.Tool.Upstream == ""
+	if own {
 		ctx = context.WithoutCancel(ctx)
-	} else if w.verified() { // what a caller gives up would be looked at before it is there
-		var done context.CancelFunc
-		ctx, done = g.unhurried(ctx)
-		defer done()
 	}
 	result, err := g.invoke(ctx, c, rec.ArgsDigest)
 	switch {
-	case w.verified():
-		return g.lookBack(ctx, c, w, cl, result, err)
-	case err != nil && c.Tool.Upstream == "":
+	case err != nil && own:
 		return Result{}, g.unavailable(unkeyed, err)
 	case err != nil:
 		return Result{}, g.unanswered(ctx, rec, unkeyed, err)
@@ -188,29 +183,32 @@ func (g *Gate) forward(ctx context.Context, c *Call, w *course) (Result, error) 
 	return result, nil
 }
 
-// lookBack ends a verified call that has no key.
-func (g *Gate) lookBack(ctx context.Context, c *Call, w *course, cl *clearance, result Result, cause error) (Result, error) {
-	var notDone *NotDone
-	var err error
-	switch {
-	case errors.As(cause, &notDone):
-		g.clear(cl)
-		return Result{}, g.unanswered(ctx, w.rec, unkeyed, cause)
-	case cause != nil:
-		w.rec.Outcome = ledger.Inconclusive
-		checks, err := g.conclude(ctx, c, w, cl, Result{})
-		if c.Tool.Upstream != "" {
-			cause = upstreamError(cause)
-		}
-		return Result{}, g.unavailable(unkeyed, errors.Join(cause, seenAs[checks], err))
-	case result.Open && !result.Task: // as recorded already
-		g.clear(cl)
-		return result, nil
+// forwardVerified is forward of a call that is verified. What comes first is what is left in its lane, from which the record
+// is made if the process dies; else it has one record, with the verdict.
+func (g *Gate) forwardVerified(ctx context.Context, c *Call, w *course, cl *clearance) (Result, error) {
+	if err := g.ledger.Ready(); err != nil {
+		return Result{}, g.unavailable(nothing, err)
+	}
+	if ctx.Err() != nil {
+		return g.gone(ctx, w.rec)
+	}
+	if c.Tool.Upstream == "" {
+		ctx = context.WithoutCancel(ctx)
+	} else { // what a caller gives up would be looked at before it is there
+		var done context.CancelFunc
+		ctx, done = g.unhurried(ctx)
+		defer done()
+	}
+	w.rec.Attempt, w.rec.Outcome = mutation.NewAttempt(), ledger.Inconclusive
+	if err := g.begin(c, w, cl, nil); err != nil {
+		return Result{}, g.unavailable(nothing, err)
+	}
+	result, cause := g.invoke(ctx, c, w.rec.ArgsDigest)
+	if cause != nil {
+		return Result{}, g.unfinished(ctx, c, w, cl, nil, cause)
 	}
 	w.rec.Outcome = w.outcomeOf(&result)
-	if result.Task {
-		w.rec.Outcome = ledger.Inconclusive
-	}
+	var err error
 	if result.Checks, err = g.conclude(ctx, c, w, cl, result); err != nil {
 		return Result{}, g.unavailable(carriedOut, err)
 	}

@@ -155,9 +155,9 @@ func heldBack(c *Call, standing interlock.Standing, stop *interlock.Stop) *Denie
 	return &DeniedError{Tool: c.Name, Rule: LatchRule, Reason: reason}
 }
 
-// begin makes durable that a call is about to be carried out: by write, its intent or its record; and beside that, of one
-// that is verified, what whoever comes after a crash needs to verify it. If it fails, nothing may be sent, and what write
-// did is for the caller to take back.
+// begin makes durable that a call is about to be carried out: by write its intent, nil where it has no claim; and beside that,
+// of one that is verified, what whoever comes after a crash needs to verify and to record it. If it fails, nothing may be
+// sent, and what write did is for the caller to take back.
 func (g *Gate) begin(c *Call, w *course, cl *clearance, write func() error) error {
 	if cl.lane == nil {
 		return write()

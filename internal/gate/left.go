@@ -15,8 +15,8 @@ import (
 	"sallyport/internal/postcondition"
 )
 
-// left is what is written down before a call that is verified, so that whoever comes after a crash can verify it: the rules
-// as they were then, whatever the policy says by now.
+// left is what is written down before a call that is verified, so that whoever comes after a crash can verify it, by the rules
+// as they were then, whatever the policy says by now; and record it, where there is no claim that has its record.
 func (w *course) left(c *Call, offset int64) []byte {
 	rec := w.rec
 	b := []byte{'{'}
@@ -31,10 +31,15 @@ func (w *course) left(c *Call, offset int64) []byte {
 	}
 	text("args_digest", rec.ArgsDigest)
 	text("attempt", rec.Attempt)
+	if len(rec.Effects) > 0 {
+		b = append(append(b, `,"effects":`...), rec.Effects...)
+	}
 	if key, keyed := w.key(c); keyed {
 		b = canon.AppendString(append(b, `,"id":`...), key.ID)
 	}
 	text("method", rec.Method)
+	text("observed", rec.Observed)
+	text("observed_rule", rec.ObservedRule)
 	b = strconv.AppendInt(append(b, `,"offset":`...), offset, 10)
 	text("origin", rec.Origin)
 	text("policy_digest", rec.PolicyDigest)
@@ -43,6 +48,7 @@ func (w *course) left(c *Call, offset int64) []byte {
 	text("round", c.round())
 	text("tenant", rec.Tenant)
 	text("tool", rec.Name)
+	text("trace_id", rec.TraceID)
 	text("upstream", rec.Upstream)
 	b = append(b, `,"verify":[`...)
 	for i, v := range w.terms.Verify {
@@ -118,8 +124,14 @@ func readLeft(left []byte) (*remnant, error) {
 		Origin:       text("origin"),
 		Approval:     text("approval"),
 		Attempt:      text("attempt"),
+		Observed:     text("observed"),
+		ObservedRule: text("observed_rule"),
+		TraceID:      text("trace_id"),
 		Recovered:    true,
 	}}
+	if effects := v.Get("effects"); effects.Exists() {
+		r.rec.Effects, _ = effects.AppendCanonical(nil)
+	}
 	id, keyed := v.Get("id").Text()
 	r.keyed, r.key = keyed, mutation.Key{Principal: r.rec.Principal, Tool: r.rec.Name, ID: id, Upstream: r.rec.Upstream, Round: text("round")}
 	r.remains = remains{
@@ -196,7 +208,7 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 	if !f.settled {
 		return nil, errEnding
 	}
-	if r.rec.Outcome = ledger.Observed; fate == ledger.Inconclusive { // else the call has a record of its own
+	if r.rec.Outcome = ledger.Observed; r.keyed && fate == ledger.Inconclusive { // else the call has a record of its own
 		r.rec.Outcome = fate
 	}
 	return g.followUp(c, lane, r, f)
@@ -235,7 +247,7 @@ const notSent ledger.Outcome = ""
 func (g *Gate) fate(r *remnant) (ledger.Outcome, Result, error) {
 	if !r.keyed {
 		fate, err := g.fateOfUnkeyed(r)
-		return fate, Result{}, err
+		return fate, Result{Open: fate == ledger.Forwarded}, err
 	}
 	claim, err := g.claims.Look(r.key)
 	switch {
@@ -255,19 +267,39 @@ func (g *Gate) fate(r *remnant) (ledger.Outcome, Result, error) {
 	return fate, answer, nil
 }
 
-// fateOfUnkeyed is fate of a call of which there is no claim: the record that it was about to be sent came first.
+// fateOfUnkeyed is fate of a call of which there is no claim. It is recorded when it is over: one that has no record may have
+// been sent, and gets its record now.
 func (g *Gate) fateOfUnkeyed(r *remnant) (ledger.Outcome, error) {
-	sent, err := g.ledger.Holds(r.attempt, ledger.Forwarded, r.offset)
-	if err != nil || !sent {
-		return notSent, err
-	}
 	// A look that failed is a record of the attempt as well, but then there is one before it of what the call came to.
-	for _, outcome := range []ledger.Outcome{ledger.Committed, ledger.Inconclusive, ledger.Failed} {
+	for _, outcome := range []ledger.Outcome{ledger.Committed, ledger.Inconclusive, ledger.Forwarded, ledger.Failed} {
 		if held, err := g.ledger.Holds(r.attempt, outcome, r.offset); err != nil || held {
 			return outcome, err
 		}
 	}
-	return ledger.Inconclusive, nil
+	g.log.Warn("a call was cut off, and nobody can know whether it was carried out: what it left is looked at before the next change",
+		"server", r.rec.Upstream, "tool", r.tool, "attempt", r.attempt)
+	rec := r.rec
+	rec.Outcome = ledger.Inconclusive
+	return rec.Outcome, g.ledger.Append(&rec)
+}
+
+// recordLeft records the calls that a crash kept from being recorded, and of which there is no claim. What they left is looked
+// at before the next change in their scope, and not here.
+func (g *Gate) recordLeft(ctx context.Context) error {
+	if g.Stops == nil {
+		return nil
+	}
+	return g.Stops.EachLeft(ctx, func(left []byte) error {
+		r, err := readLeft(left)
+		if err != nil || r.keyed {
+			return nil // of what cannot be read the next change makes a stop
+		}
+		verdict, err := g.ledger.VerdictOn(r.attempt, r.offset)
+		if err == nil && verdict == "" {
+			_, err = g.fateOfUnkeyed(r)
+		}
+		return err
+	})
 }
 
 // awaitsInput reports whether a result that is not the end of its call certainly is one that wants something of the client,

@@ -3,12 +3,15 @@ package gate
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"sallyport/internal/canon"
 	"sallyport/internal/interlock"
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
 )
 
 // leftOf is what would be written down before a call.
@@ -20,6 +23,8 @@ func leftOf(t testing.TB, s *shop, tool, args, approval string) (*course, []byte
 		t.Fatal(denied.Reason)
 	}
 	w.rec.Attempt, w.approval, w.rec.Approval = "0123456789abcdef", approval, approval
+	w.rec.TraceID, w.rec.Effects = "4bf92f3577b34da6a3ce929d0e0e4736", []byte(`{"writes":["/tmp/tea"]}`)
+	w.rec.Observed, w.rec.ObservedRule = "deny", "watched"
 	return w, w.left(&c, 77)
 }
 
@@ -40,7 +45,6 @@ func TestLeftIsReadAsItWasWritten(t *testing.T) {
 			continue
 		}
 		w.rec.Recovered = true
-		w.rec.Effects = nil
 		if diff := cmp.Diff(*w.rec, r.rec); diff != "" {
 			t.Errorf("%s: the record (-written +read):\n%s", tool, diff)
 		}
@@ -125,29 +129,81 @@ func FuzzReadLeft(f *testing.F) {
 	})
 }
 
+// leave is what a process leaves that died when the slot of a call was durable, and nothing else.
+func (s *shop) leave(tool, attempt string) {
+	s.t.Helper()
+	c := s.call(tool, saved, rest{})
+	w, _, _ := s.weigh(s.Policy(), &c)
+	w.rec.Attempt = attempt
+	lane, err := s.Stops.Enter(context.Background(), c.scope())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := lane.Begin(w.left(&c, 0)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.open()
+}
+
 // TestLeftOfAnAttemptThatWasNeverMade clears what stands for a call whose intent never became durable: its key may have been
 // used by another attempt.
 func TestLeftOfAnAttemptThatWasNeverMade(t *testing.T) {
-	for _, tool := range []string{"save", "put"} {
-		s := newShop(t)
-		if tool == "save" {
-			s.want("save", saved, "ok held")
-		}
-		s.texts, s.looks = map[string]string{}, 0 // a look would find nothing, and stop
-		c := s.call(tool, saved, rest{})
-		w, _, _ := s.weigh(s.Policy(), &c)
-		w.rec.Attempt = "0123456789abcdef"
-		lane, err := s.Stops.Enter(context.Background(), c.scope())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := lane.Begin(w.left(&c, 0)); err != nil {
-			t.Fatal(err)
-		}
-		s.open()
-		s.want("plain", `{"request_id":"r2","text":"tea"}`, "ok unchecked")
-		if s.looks != 0 || s.stop() != nil {
-			t.Errorf("%s: %d looks, stop %+v", tool, s.looks, s.stop())
-		}
+	s := newShop(t)
+	s.want("save", saved, "ok held")
+	s.texts, s.looks = map[string]string{}, 0 // a look would find nothing, and stop
+	s.leave("save", "0123456789abcdef")
+	s.want("plain", `{"request_id":"r2","text":"tea"}`, "ok unchecked")
+	if s.looks != 0 || s.stop() != nil {
+		t.Errorf("%d looks, stop %+v", s.looks, s.stop())
 	}
+}
+
+// TestLeftOfACallWithoutAClaim: what is left is all that there is of the call. It may have been sent, so it is recorded at the
+// start of the next process, once, and looked at before the next change.
+func TestLeftOfACallWithoutAClaim(t *testing.T) {
+	for _, done := range []bool{true, false} {
+		s := newShop(t)
+		if done {
+			s.save("r1", "tea")
+		}
+		s.leave("put", "0123456789abcdef")
+		for range 2 {
+			if err := s.Recover(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+			s.open()
+		}
+		s.wantRecords("r1 put allow inconclusive recovered")
+		if done {
+			s.want("plain", `{"request_id":"r2","text":"tea"}`, "ok unchecked")
+			s.wantRecords("r1 put allow inconclusive recovered", "r1 put allow observed recovered", "r1 read allow observed", "r2 plain allow committed")
+			continue
+		}
+		s.want("plain", `{"request_id":"r2","text":"tea"}`, "denied by latch: stopped…")
+		s.wantRecords("r1 put allow inconclusive recovered", "r1 put allow observed recovered", "r1 read allow observed", "r2 plain deny not_executed latch")
+	}
+}
+
+// TestLeftIsNotRecordedForTheLiving: another process is at the call, and will record it itself.
+func TestLeftIsNotRecordedForTheLiving(t *testing.T) {
+	s := newShop(t)
+	s.act = func(_ context.Context, s *shop, tool string, args canon.Value) (Result, error) {
+		claims, err := mutation.Open(s.disk, "d", func() (bool, error) { return false, nil })
+		if err != nil {
+			t.Error(err)
+		}
+		l, err := ledger.Open(s.disk, "d")
+		if err != nil {
+			t.Error(err)
+		}
+		other := New(s.Policy(), l, claims, slog.New(slog.DiscardHandler))
+		other.Stops = interlock.OpenStops(s.disk, "d/stops")
+		if err := other.Recover(context.Background(), nil); err != nil {
+			t.Error(err)
+		}
+		s.save(text(args, "request_id"), text(args, "text"))
+		return s.answerOf(tool, args), nil
+	}
+	s.want("put", saved, "ok held")
+	s.wantRecords("r1 put allow committed", "r1 read allow observed")
 }

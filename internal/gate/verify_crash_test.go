@@ -85,6 +85,10 @@ func (s *shop) afterVerifiedCrash(crash crashfs.Crash, tool string, honest, retr
 	if err := n.Recover(context.Background(), []*Tool{n.tool("own")}); err != nil {
 		t.Errorf("%s: Recover: %v", when, err)
 	}
+	// One of our own that was cut off is settled by looking at the world, where nothing else in its scope may have been.
+	if sent && tool != "own" && !slices.ContainsFunc(n.records(), func(line string) bool { return strings.HasPrefix(line, "r1 "+tool+" allow ") }) {
+		t.Errorf("%s: it was sent, and is not on record: %q", when, n.records())
+	}
 	before := n.stop()
 	if retry {
 		n.retried(when, tool, honest, sent)
@@ -253,6 +257,20 @@ func TestFaultsOfAVerifiedCall(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNothingIsSentWithoutRoomForItsRecord: the record comes after the call, so there must be room for it before.
+func TestNothingIsSentWithoutRoomForItsRecord(t *testing.T) {
+	for _, tool := range []string{"save", "put", "own", "ownput"} {
+		s := newShop(t)
+		s.disk.Leave(1000)
+		s.want(tool, saved, "error: the disk is full: free some space, then retry (nothing was done)")
+		if s.total() != 0 || s.stop() != nil {
+			t.Errorf("%s: %d effects, stop %+v", tool, s.total(), s.stop())
+		}
+		s.disk.Leave(1 << 20)
+		s.want(tool, saved, "ok held")
 	}
 }
 

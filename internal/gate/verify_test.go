@@ -23,9 +23,6 @@ func TestVerifiedCallHolds(t *testing.T) {
 			t.Errorf("%s: stopped: %+v", tool, stop)
 		}
 		want := []string{tool + " committed CONTINUE", "read observed verify"}
-		if strings.HasSuffix(tool, "put") {
-			want = append([]string{tool + " forwarded"}, want...)
-		}
 		if diff := cmp.Diff(want, s.verdicts()); diff != "" {
 			t.Errorf("%s: records (-want +got):\n%s", tool, diff)
 		}

@@ -273,30 +273,76 @@ func readNow(f durable.File, sum slotSum) (frame, error) {
 	return now.now()
 }
 
-// List returns the stops that hold, the oldest first, and with them, as stops with a Slot, the latches that cannot be read.
-func (s *Stops) List() ([]Stop, error) {
+// leftPatience is how long EachLeft waits for a lane: whoever has it sees to what was left.
+const leftPatience = 200 * time.Millisecond
+
+// EachLeft calls see with what Begin was given, for each scope in which a process died before what it began was verified. It
+// has the lane meanwhile. A scope whose lane somebody else has is left out. The errors, also those of see, keep nobody from
+// the other scopes.
+func (s *Stops) EachLeft(ctx context.Context, see func(left []byte) error) error {
+	var errs []error
+	err := s.each(func(name string, at place, standing Standing, found frame, err error) {
+		if err != nil || standing != Left {
+			return // what cannot be read is in List
+		}
+		if err := s.seeLeft(ctx, at, found.scope, see); err != nil {
+			errs = append(errs, fmt.Errorf("looking at what was left in %s: %w", name, err))
+		}
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+func (s *Stops) seeLeft(ctx context.Context, at place, scope Scope, see func(left []byte) error) error {
+	waiting, cancel := context.WithTimeout(ctx, leftPatience)
+	defer cancel()
+	lane, err := s.enter(waiting, at, scope)
+	if err != nil {
+		if waiting.Err() != nil {
+			return ctx.Err()
+		}
+		return err
+	}
+	defer lane.Leave()
+	if standing, _, left := lane.Found(); standing == Left {
+		return see(left)
+	}
+	return nil
+}
+
+// each looks at all slots. The error is that of listing them.
+func (s *Stops) each(see func(name string, at place, standing Standing, found frame, err error)) error {
 	if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil
 	} else if err != nil {
-		return nil, fmt.Errorf("listing stops: %w", err)
+		return err
 	}
 	names, err := s.fsys.Names(s.dir)
 	if err != nil {
-		return nil, fmt.Errorf("listing stops: %w", err)
+		return err
 	}
-	var stops []Stop
 	for _, name := range names {
-		sum, ok := sumNamed(name)
-		if !ok {
-			continue
+		if sum, ok := sumNamed(name); ok {
+			at := s.placeOf(sum)
+			standing, found, err := s.look(at)
+			see(name, at, standing, found, err)
 		}
-		standing, found, err := s.look(s.placeOf(sum))
+	}
+	return nil
+}
+
+// List returns the stops that hold, the oldest first, and with them, as stops with a Slot, the latches that cannot be read.
+func (s *Stops) List() ([]Stop, error) {
+	var stops []Stop
+	err := s.each(func(name string, _ place, standing Standing, found frame, err error) {
 		switch {
 		case err != nil:
 			stops = append(stops, Stop{Scope: found.scope, Slot: name, Reason: fmt.Sprintf("the latch %s cannot be read: %v", name, err)})
 		case standing == Stopped:
 			stops = append(stops, found.stop)
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing stops: %w", err)
 	}
 	slices.SortStableFunc(stops, func(a, b Stop) int { return cmp.Compare(a.Time, b.Time) })
 	return stops, nil

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"sallyport/internal/canon"
@@ -116,9 +117,21 @@ func (l *Ledger) noteTorn(torn durable.Torn) durable.Line[hash] {
 	return l.line(note.encode())
 }
 
+// leastRoom is what must be left on the disk, in bytes, for a record that is still to come, with those of the calls that look.
+const leastRoom = 64 << 10
+
 // Ready reports why a record could not be appended now: the file was removed, replaced or
-// tampered with, an earlier sync failed. It writes nothing, unless there is a torn tail to mend.
-func (l *Ledger) Ready() error { return l.view(nil) }
+// tampered with, an earlier sync failed, the disk is full (syscall.ENOSPC). It writes nothing, unless there is a torn tail to mend.
+func (l *Ledger) Ready() error {
+	if err := l.view(nil); err != nil {
+		return err
+	}
+	room, err := l.log.Room()
+	if err == nil && room < leastRoom {
+		err = fmt.Errorf("%d bytes are left for the ledger: %w", room, syscall.ENOSPC)
+	}
+	return err
+}
 
 // View calls view with the records as they are now: whole and durable up to end, where a line ends. It keeps nobody from
 // appending, and nobody takes away what it shows; r is good until the ledger is closed.

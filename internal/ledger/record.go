@@ -17,7 +17,7 @@ const (
 	Committed    Outcome = "committed"    // a mutation happened now
 	Replay       Outcome = "replay"       // it had happened before; its answer was given again
 	Observed     Outcome = "observed"     // something was read
-	Forwarded    Outcome = "forwarded"    // a call without a key is about to be dispatched
+	Forwarded    Outcome = "forwarded"    // a call without a key is about to be dispatched; or it was answered, and is not over
 	Permitted    Outcome = "permitted"    // a hook's host was told that it may run the call
 	NotExecuted  Outcome = "not_executed" // denied before anything was touched
 	Asked        Outcome = "asked"        // a person was asked

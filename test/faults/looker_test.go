@@ -342,8 +342,8 @@ func TestGateDiesAtEachStepOfAVerifiedCall(t *testing.T) {
 			t.Run(call+" of the "+file, func(t *testing.T) {
 				t.Parallel()
 				lookerCases(t, func(t *testing.T, more string, lies bool) {
-					if file == "claims" && more == "" {
-						return // there are none
+					if more == "" && (file == "claims" || call == "io_submit") {
+						return // there are no claims, and so nothing is synced beside the latch
 					}
 					killed := 0
 					for n := 1; ; n++ {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path"
 	"sort"
 	"sync"
@@ -39,6 +40,7 @@ type FS struct {
 	history []change
 	failOn  func(op Op, name string, changes int) error
 	nodes   uint64 // how many were made
+	used    int64  // of the room that there is
 }
 
 var _ durable.FS = (*FS)(nil)
@@ -270,6 +272,20 @@ func (f *file) WriteAt(b []byte, offset int64) (int, error) {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// Room is as large as may be, or what Leave was told.
+func (f *file) Room() (int64, error) {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	return math.MaxInt64 - f.fs.used, nil
+}
+
+// Leave makes files say that there is only so much room, in bytes. Writes succeed all the same: see FailOn.
+func (f *FS) Leave(room int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used = math.MaxInt64 - room
 }
 
 func (f *file) Truncate(size int64) error {
