@@ -61,18 +61,11 @@ func (f osFile) TryLockShared() (bool, error) { return f.flock(syscall.LOCK_SH) 
 func (f osFile) Unlock() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 func (f osFile) flock(how int) (bool, error) {
-	for {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, syscall.EINTR):
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return false, nil
-		default:
-			return false, os.NewSyscallError("flock", err)
-		}
+	err := uninterrupted(func() error { return syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB) })
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, nil
 	}
+	return err == nil, os.NewSyscallError("flock", err)
 }
 
 // Byte locks are open-file-description locks: unlike fcntl's classic ones they are not lost
@@ -91,12 +84,7 @@ func (f osFile) UnlockByte(offset int64) error {
 
 func (f osFile) lockByte(kind int16, offset int64) error {
 	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: offset, Len: 1}
-	for {
-		err := syscall.FcntlFlock(f.Fd(), ofdSetLock, &lock)
-		if !errors.Is(err, syscall.EINTR) {
-			return err
-		}
-	}
+	return uninterrupted(func() error { return syscall.FcntlFlock(f.Fd(), ofdSetLock, &lock) })
 }
 
 // A mark is the owner's right to execute the file, which no file of ours has otherwise. fdatasync need not write it, and
