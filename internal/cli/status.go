@@ -93,9 +93,12 @@ func living(dir string) ([]server, error) {
 	return servers, nil
 }
 
+// writingTime is how long a server's file may be half written, or empty, by a server that lives on a busy machine.
+const writingTime = 3 * time.Second
+
 // readServer reads a server's file. One that is being written just now is read again.
 func readServer(name string) (server, error) {
-	for tries := 0; ; tries++ {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return server{}, err
@@ -104,10 +107,9 @@ func readServer(name string) (server, error) {
 		if err == nil {
 			return serverOf(v), nil
 		}
-		if tries == 10 {
+		if time.Since(began) > writingTime {
 			return server{}, err
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
