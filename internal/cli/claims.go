@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +54,8 @@ func newClaimsList() *cobra.Command {
 		Short: "List the claims",
 		Long: `Lists the claims in the order in which they came to their state: inconclusive, in_flight, unsettled (one of sallyport's
 own tools was cut off; the next call or start settles it), committed, failed (the server behind the gate said so),
-forwarded (it wanted something first, or goes on by itself), replay, abandoned.
+forwarded (it wanted something first, or goes on by itself), replay, abandoned. Where one is inconclusive it asks the
+ledger, which may know that the call was carried out: a crash took its answer.
 The ledger's folder is --ledger, else LEDGER_DIR, else .ledger, else that of wrapped servers, ~/.local/state/sallyport.`,
 		Example: "  sallyport claims list --state inconclusive",
 		Args:    cobra.NoArgs,
@@ -86,8 +87,7 @@ The ledger's folder is --ledger, else LEDGER_DIR, else .ledger, else that of wra
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted := func(f mutation.Found) bool { return f.ID == args[0] || f.Attempt == args[0] }
-			whole := func(w io.Writer, f mutation.Found) error { return writeClaimWhole(w, dir, f) }
-			found, err := writeClaims(cmd.OutOrStdout(), dir, asJSON, wanted, whole)
+			found, err := writeClaims(cmd.OutOrStdout(), dir, asJSON, wanted, writeClaimWhole)
 			if err == nil && found == 0 {
 				return exit(exitNo)
 			}
@@ -114,8 +114,16 @@ func claimState(f mutation.Found) string {
 	return stateUnsettled
 }
 
-// writeClaims writes those claims of a folder that are wanted, and returns how many there were.
-func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Found) bool, write func(io.Writer, mutation.Found) error) (int, error) {
+// claimAsked is a claim, and what the ledger has of it where it is inconclusive.
+type claimAsked struct {
+	mutation.Found
+	recorded ledger.Outcome // Committed: it was carried out, and a crash took its answer; "" where the ledger knows no more
+	err      error          // the ledger could not be asked
+}
+
+// writeClaims writes those claims of a folder that are wanted, and returns how many there were. Where the ledger cannot be
+// asked about the inconclusive ones they are written all the same, and then that is the error.
+func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Found) bool, write func(io.Writer, claimAsked) error) (int, error) {
 	dir, err := claimsFolder(dir)
 	if err != nil {
 		return 0, err
@@ -124,6 +132,7 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 	if asJSON {
 		before, between, after, write = `{"claims":[`, ",", "]}\n", writeClaimJSON
 	}
+	recorded, ledgerErr := recordedAsCommitted(dir, wanted)
 	found := 0
 	fmt.Fprint(w, before)
 	err = mutation.Each(durable.OS, dir, func(f mutation.Found) error {
@@ -133,7 +142,13 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 		if found++; found > 1 {
 			fmt.Fprint(w, between)
 		}
-		return write(w, f)
+		c := claimAsked{Found: f}
+		if claimState(f) == stateInconclusive {
+			if c.err = ledgerErr; recorded[f.Attempt] {
+				c.recorded = ledger.Committed
+			}
+		}
+		return write(w, c)
 	})
 	if err != nil {
 		return found, withHint(err, "restore the folder as a whole")
@@ -141,13 +156,36 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 	if found == 0 && !asJSON {
 		fmt.Fprintf(w, "there is no such claim in %s\n", dir)
 	}
-	_, err = fmt.Fprint(w, after)
-	return found, err
+	if _, err := fmt.Fprint(w, after); err != nil {
+		return found, err
+	}
+	if ledgerErr != nil {
+		return found, withHint(fmt.Errorf("looking for inconclusive attempts in the ledger: %w", ledgerErr), "restore the folder as a whole")
+	}
+	return found, nil
+}
+
+// recordedAsCommitted returns those attempts of the wanted claims that are inconclusive by their claims and committed by the
+// ledger in the same folder. It reads no more of that than what was written since the first of them, once.
+func recordedAsCommitted(dir string, wanted func(mutation.Found) bool) (map[string]bool, error) {
+	var attempts []string
+	from := int64(math.MaxInt64)
+	_ = mutation.Each(durable.OS, dir, func(f mutation.Found) error { // whoever writes the claims sees what cannot be read
+		if wanted(f) && claimState(f) == stateInconclusive {
+			attempts, from = append(attempts, f.Attempt), min(from, f.Offset)
+		}
+		return nil
+	})
+	return ledger.AttemptsWith(filepath.Join(dir, ledger.FileName), ledger.Committed, attempts, from)
 }
 
 // writeClaim writes a claim on one line. Names and request_ids are others' text, and so quoted.
-func writeClaim(w io.Writer, f mutation.Found) error {
-	_, err := fmt.Fprintf(w, "%-12s  %s  %s  %s  %.80q\n", claimState(f), claimTime(f), f.Attempt, toolWords(f), f.ID)
+func writeClaim(w io.Writer, c claimAsked) error {
+	news := ""
+	if c.recorded != "" {
+		news = "  recorded as " + string(c.recorded)
+	}
+	_, err := fmt.Fprintf(w, "%-12s  %s  %s  %s  %.80q%s\n", claimState(c.Found), claimTime(c.Found), c.Attempt, toolWords(c.Found), c.ID, news)
 	return err
 }
 
@@ -171,55 +209,25 @@ func toolWords(f mutation.Found) string {
 }
 
 // writeClaimWhole writes all that is known of a claim, and, of an inconclusive one, what the ledger knows.
-func writeClaimWhole(w io.Writer, dir string, f mutation.Found) error {
-	if err := writeFacts(w, f); err != nil {
+func writeClaimWhole(w io.Writer, c claimAsked) error {
+	if err := writeFacts(w, c.Found); err != nil {
 		return err
 	}
-	state := claimState(f)
-	recorded := false
-	if state == stateInconclusive {
-		var err error
-		if recorded, err = recordedAsCommitted(dir, f.Attempt); err != nil {
-			return withHint(fmt.Errorf("looking for the attempt in the ledger: %w", err), "restore the folder as a whole")
-		}
-	}
-	switch {
-	case recorded:
+	switch state := claimState(c.Found); {
+	case c.err != nil: // whoever does not know what the ledger has advises nothing
+	case c.recorded == ledger.Committed:
 		fmt.Fprintf(w, "ledger      committed: it was carried out, and a crash took its answer\n"+
-			"what now    sallyport claims resolve %s --as committed --reason TEXT   retries hear so\n", f.Attempt)
+			"what now    sallyport claims resolve %s --as committed --reason TEXT   retries hear so\n", c.Attempt)
 	case state == stateInconclusive:
 		fmt.Fprintf(w, "what now    find out at the server whether it was carried out, then one of\n"+
 			"            sallyport claims resolve %[1]s --as committed --reason TEXT   it was: retries hear so\n"+
 			"            sallyport claims resolve %[1]s --as absent --reason TEXT      it was not: a retry is sent\n"+
-			"            sallyport claims resolve %[1]s --as abandoned --reason TEXT   nobody can tell: retries are refused\n", f.Attempt)
+			"            sallyport claims resolve %[1]s --as abandoned --reason TEXT   nobody can tell: retries are refused\n", c.Attempt)
 	case state == stateUnsettled:
 		fmt.Fprintln(w, "what now    nothing: the next call with this request_id, or the next start of a server, settles it")
 	}
 	_, err := fmt.Fprintln(w)
 	return err
-}
-
-// recordedAsCommitted reports whether the ledger of a folder of claims has an attempt as committed.
-func recordedAsCommitted(dir, attempt string) (recorded bool, err error) {
-	dir, err = claimsFolder(dir)
-	if err != nil {
-		return false, err
-	}
-	r, err := ledger.Snapshot(filepath.Join(dir, ledger.FileName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer r.Close()
-	err = ledger.Read(r, func(line canon.Value) error {
-		of, _ := line.Get("attempt").Text()
-		outcome, _ := line.Get("outcome").Text()
-		recorded = recorded || of == attempt && outcome == string(ledger.Committed)
-		return nil
-	})
-	return recorded, err
 }
 
 // writeFacts writes what is known of a claim, one fact a line.
@@ -252,7 +260,8 @@ func answerSum(f mutation.Found) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func writeClaimJSON(w io.Writer, f mutation.Found) error {
+func writeClaimJSON(w io.Writer, c claimAsked) error {
+	f := c.Found
 	b := []byte{'{'}
 	member := func(key, value string) {
 		if value != "" {
@@ -260,6 +269,7 @@ func writeClaimJSON(w io.Writer, f mutation.Found) error {
 		}
 	}
 	member("state", claimState(f))
+	member("recorded", string(c.recorded))
 	member("attempt", f.Attempt)
 	member("upstream", f.Upstream)
 	b = append(append(canon.AppendString(append(b, `"tool":`...), f.Tool), `,"principal":`...), canon.AppendString(nil, f.Principal)...)

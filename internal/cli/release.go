@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"sallyport/internal/canon"
+	"sallyport/internal/gate"
 	"sallyport/internal/interlock"
 )
 
@@ -29,6 +29,8 @@ func newRelease() *cobra.Command {
 		Long: `Shows the stops: whose calls to which server are held back, since what a call left was not what the policy expects, or could
 not be seen. Reads go on meanwhile. Look at what is there and mend it; then this asks at the terminal, and writes your word
 and your reason into the ledger, as principal operator. Servers need not be stopped for it.
+Behind them --list shows what is left to be verified: a process ended between a change and the look at it, and the next change
+of that principal at that server looks first. There is nothing to release in that.
 The ledger's folder is --ledger, else LEDGER_DIR; else it looks into both .ledger and that of wrapped servers and hooks,
 ~/.local/state/sallyport. Exit code 1: nothing is stopped.`,
 		Example: `  sallyport release --list
@@ -41,9 +43,9 @@ The ledger's folder is --ledger, else LEDGER_DIR; else it looks into both .ledge
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.dir, "ledger", "", "the ledger's `FOLDER`")
-	flags.StringVar(&r.principal, "principal", "", "only stops of this `PRINCIPAL`")
-	flags.StringVar(&r.server, "server", "", "only stops at this `SERVER`; an empty one is sallyport's own tools")
-	flags.BoolVar(&r.list, "list", false, "show the stops, and release none")
+	flags.StringVar(&r.principal, "principal", "", "only what is of this `PRINCIPAL`")
+	flags.StringVar(&r.server, "server", "", "only what is at this `SERVER`; an empty one is sallyport's own tools")
+	flags.BoolVar(&r.list, "list", false, "show the stops and what is left to be verified, and release none")
 	flags.BoolVar(&r.asJSON, "json", false, "with --list, print JSON")
 	flags.StringVar(&r.reason, "reason", "", "what you found and did, a `TEXT` for the record")
 	return cmd
@@ -61,26 +63,21 @@ func (r *releasing) release(ctx context.Context, out, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	stops, err := r.wanted(dirs)
+	held, err := r.wanted(dirs)
 	switch {
 	case err != nil:
 		return err
 	case r.asJSON:
-		return writeStopsJSON(out, stops)
-	case len(stops) == 0:
-		if _, err := fmt.Fprintf(out, "nothing is stopped in %s\n", strings.Join(dirs, ", nor in ")); err != nil || r.list {
+		return held.writeJSON(out)
+	case r.list || len(held.stops) == 0:
+		if err := held.write(out, dirs); err != nil || r.list {
 			return err
 		}
 		return exit(exitNo)
 	}
+	stops := held.stops
 	for _, stop := range stops {
-		if len(dirs) > 1 {
-			fact(out, "ledger", stop.dir)
-		}
-		writeStop(out, stop.Stop)
-	}
-	if r.list {
-		return nil
+		stop.write(out, len(dirs) > 1)
 	}
 	question := "Release this stop, so that such calls are carried out again?"
 	if len(stops) > 1 {
@@ -103,21 +100,43 @@ type stopIn struct {
 	dir string
 }
 
-// wanted returns the stops that the flags speak of, folder by folder.
-func (r *releasing) wanted(dirs []string) ([]stopIn, error) {
-	var stops []stopIn
+// leftIn is a call that is still to be verified, in a ledger's folder.
+type leftIn struct {
+	gate.Unverified
+	dir string
+}
+
+// heldBack is what the flags speak of, folder by folder.
+type heldBack struct {
+	stops []stopIn
+	left  []leftIn
+}
+
+// wanted looks at the latches in each folder.
+func (r *releasing) wanted(dirs []string) (heldBack, error) {
+	var held heldBack
 	for _, dir := range dirs {
-		all, err := stopsOf(dir).List()
+		stops, left, err := gate.Survey(stopsOf(dir))
 		if err != nil {
-			return nil, withHint(fmt.Errorf("reading the stops: %w", err), "run this as the user who runs the servers, on the folder as they left it")
+			return heldBack{}, withHint(fmt.Errorf("reading the stops: %w", err), "run this as the user who runs the servers, on the folder as they left it")
 		}
-		for _, stop := range all {
-			if (r.anyPrincipal || stop.Principal == r.principal) && (r.anyServer || stop.Server == r.server) {
-				stops = append(stops, stopIn{stop, dir})
+		for _, stop := range stops {
+			if r.speaksOf(stop.Scope) {
+				held.stops = append(held.stops, stopIn{stop, dir})
+			}
+		}
+		for _, call := range left {
+			if r.speaksOf(call.Scope) {
+				held.left = append(held.left, leftIn{call, dir})
 			}
 		}
 	}
-	return stops, nil
+	return held, nil
+}
+
+// speaksOf reports whether the flags choose a scope.
+func (r *releasing) speaksOf(scope interlock.Scope) bool {
+	return (r.anyPrincipal || scope.Principal == r.principal) && (r.anyServer || scope.Server == r.server)
 }
 
 // releaseIn releases those of the stops that are in a folder.
@@ -146,50 +165,4 @@ func (r *releasing) releaseIn(ctx context.Context, dir string, stops []stopIn, o
 		fmt.Fprintf(out, "released: %s\n", what)
 	}
 	return nil
-}
-
-// writeStop writes what is known of a stop, one fact a line. Of a latch that cannot be read that is little.
-func writeStop(w io.Writer, stop interlock.Stop) {
-	if stop.Slot != "" {
-		fact(w, "latch", stop.Slot)
-	}
-	if stop.Principal != "" || stop.Slot == "" {
-		fact(w, "principal", stop.Principal)
-		fact(w, "server", serverWords(stop.Server))
-	}
-	if stop.Tool != "" {
-		fact(w, "tool", stop.Tool)
-	}
-	if stop.Rule != "" {
-		fact(w, "rule", stop.Rule)
-	}
-	fact(w, "reason", stop.Reason)
-	if stop.Attempt != "" {
-		fact(w, "attempt", stop.Attempt)
-	}
-	if stop.Time != 0 {
-		fact(w, "since", moment(stop.Time))
-	}
-	fmt.Fprintln(w)
-}
-
-func writeStopsJSON(w io.Writer, stops []stopIn) error {
-	b := []byte(`{"stops":[`)
-	for i, stop := range stops {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '{')
-		b = textMember(b, "ledger", stop.dir)
-		b = textMember(b, "principal", stop.Principal)
-		b = append(canon.AppendString(append(b, `"server":`...), stop.Server), ',')
-		b = textMember(b, "latch", stop.Slot)
-		b = textMember(b, "tool", stop.Tool)
-		b = textMember(b, "rule", stop.Rule)
-		b = textMember(b, "reason", stop.Reason)
-		b = textMember(b, "attempt", stop.Attempt)
-		b = fmt.Appendf(b, `"time":%d}`, stop.Time)
-	}
-	_, err := fmt.Fprintf(w, "%s\n", printableJSON(append(b, "]}"...)))
-	return err
 }

@@ -331,7 +331,12 @@ func (s *Stops) each(see func(name string, at place, standing Standing, found fr
 }
 
 // List returns the stops that hold, the oldest first, and with them, as stops with a Slot, the latches that cannot be read.
-func (s *Stops) List() ([]Stop, error) {
+func (s *Stops) List() ([]Stop, error) { return s.Survey(func(Scope, []byte) {}) }
+
+// Survey is List, and calls left for each scope that is Left, in no particular order, with what Begin was given there: at most
+// 1 MiB, which has the arguments of a call in it. Each slot is looked at once for both, so that a scope which goes from the one to
+// the other meanwhile is not missed. It takes no lane and writes nothing.
+func (s *Stops) Survey(left func(scope Scope, left []byte)) ([]Stop, error) {
 	var stops []Stop
 	err := s.each(func(name string, _ place, standing Standing, found frame, err error) {
 		switch {
@@ -339,6 +344,8 @@ func (s *Stops) List() ([]Stop, error) {
 			stops = append(stops, Stop{Scope: found.scope, Slot: name, Reason: fmt.Sprintf("the latch %s cannot be read: %v", name, err)})
 		case standing == Stopped:
 			stops = append(stops, found.stop)
+		case standing == Left:
+			left(found.scope, found.left)
 		}
 	})
 	if err != nil {

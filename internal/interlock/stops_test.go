@@ -177,6 +177,116 @@ func TestEachLeft(t *testing.T) {
 	must(t, none.EachLeft(t.Context(), func([]byte) error { return errSee }))
 }
 
+// TestSurvey tells the stops and what was left in one look, and nothing of the living, whose lanes it leaves alone.
+func TestSurvey(t *testing.T) {
+	dir := t.TempDir()
+	disk := &written{FS: durable.OS}
+	s, others := OpenStops(disk, dir), openStops(t, dir)
+	scope := func(name string) Scope { return Scope{Principal: "local\n\x1b[2J", Server: name} }
+	for _, name := range []string{"left", "left too", "taken"} {
+		l := enter(t, others, scope(name))
+		must(t, l.Begin([]byte(`"`+name+`"`)))
+		l.Leave()
+	}
+	defer enter(t, others, scope("taken")).Leave() // by whoever is about to look
+	enter(t, others, scope("idle"))
+	busy := enter(t, others, scope("busy"))
+	must(t, busy.Begin(toPour))
+	stop := spilt
+	stop.Scope = scope("stopped")
+	must(t, others.Latch(t.Context(), stop))
+	l := enter(t, others, scope("clear"))
+	must(t, l.Begin(toPour))
+	must(t, l.Clear())
+	l.Leave()
+	l = enter(t, others, scope("damaged"))
+	must(t, l.Begin(toPour))
+	l.Leave()
+	damaged := scope("damaged").sum().name()
+	must(t, os.WriteFile(filepath.Join(dir, damaged), []byte("nonsense"), 0o600))
+	before := everyFile(t, dir)
+
+	survey := func() (stops []Stop, left []string) {
+		stops, err := s.Survey(func(of Scope, what []byte) {
+			if string(what) != `"`+of.Server+`"` || of != scope(of.Server) {
+				t.Errorf("%q was left in %+v", what, of)
+			}
+			left = append(left, of.Server)
+		})
+		must(t, err)
+		slices.Sort(left)
+		return stops, left
+	}
+	stops, left := survey()
+	if got := disk.looks.Load(); got != 7 {
+		t.Errorf("7 slots were opened %d times: what is looked at twice may have gone from one list to the other", got)
+	}
+	if want := []string{"left", "left too", "taken"}; !slices.Equal(left, want) {
+		t.Errorf("%q are left, want %q", left, want)
+	}
+	if len(stops) != 2 || stops[0].Slot != damaged || stops[1] != stop {
+		t.Errorf("the stops are %+v, want that of the damaged slot and %+v", stops, stop)
+	}
+	if list, err := s.List(); err != nil || !slices.Equal(list, stops) {
+		t.Errorf("List has %+v, %v, want %+v", list, err, stops)
+	}
+	if diff := cmp.Diff(before, everyFile(t, dir)); diff != "" || disk.changes.Load() != 0 {
+		t.Errorf("looking made %d changes (-before +after):\n%s", disk.changes.Load(), diff)
+	}
+	must(t, busy.Clear())
+	if _, left := survey(); len(left) != 3 {
+		t.Errorf("after the living one had ended %q are left, want 3", left)
+	}
+	busy.Leave()
+	if _, left, err := surveyed(openStops(t, filepath.Join(dir, "none"))); len(left) != 0 || err != nil {
+		t.Errorf("where nothing ever was %q is left, %v", left, err)
+	}
+}
+
+// surveyed is what Survey finds, each scope by its server.
+func surveyed(s *Stops) (stops []Stop, left []string, err error) {
+	stops, err = s.Survey(func(of Scope, _ []byte) { left = append(left, of.Server) })
+	return stops, left, err
+}
+
+// written counts what would change a disk, and the looks that would not.
+type written struct {
+	durable.FS
+	changes, looks atomic.Int32
+}
+
+func (w *written) OpenRead(name string) (durable.File, error) {
+	w.looks.Add(1)
+	return w.FS.OpenRead(name)
+}
+
+func (w *written) OwnDir(dir string) error { w.changes.Add(1); return w.FS.OwnDir(dir) }
+
+func (w *written) Open(name string) (durable.File, error) { w.changes.Add(1); return w.FS.Open(name) }
+
+func (w *written) Create(name string) (durable.File, error) {
+	w.changes.Add(1)
+	return w.FS.Create(name)
+}
+
+func (w *written) Remove(name string) error { w.changes.Add(1); return w.FS.Remove(name) }
+
+// everyFile is what there is in a folder, by name.
+func everyFile(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	found := map[string]string{}
+	for _, entry := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		must(t, err)
+		info, err := entry.Info()
+		must(t, err)
+		found[entry.Name()] = info.Mode().String() + " " + info.ModTime().String() + " " + string(text)
+	}
+	return found
+}
+
 // TestRelease clears the stop that was looked at, and no other.
 func TestRelease(t *testing.T) {
 	dir := t.TempDir()

@@ -55,6 +55,14 @@ const snapshotWait = time.Second
 // alive it ends between two of their batches, so that half a write is not taken for a torn tail.
 // The caller closes it.
 func Snapshot(path string) (io.ReadCloser, error) {
+	s, err := openSnapshot(path)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openSnapshot(path string) (*snapshot, error) {
 	f, err := durable.OS.OpenRead(path)
 	if err != nil {
 		return nil, err
@@ -74,6 +82,6 @@ func Snapshot(path string) (io.ReadCloser, error) {
 }
 
 type snapshot struct {
-	io.Reader
+	*io.SectionReader
 	io.Closer
 }
