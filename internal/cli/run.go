@@ -31,8 +31,8 @@ const (
 // runOptions are what run and rehearse are told.
 type runOptions struct {
 	serveOptions
-	asJSON, dryRun, resume, abandon bool
-	run, reason                     string
+	asJSON, dryRun, resume, abandon, list bool
+	run, reason                           string
 }
 
 func newRun() *cobra.Command {
@@ -47,11 +47,24 @@ hold and a rollback is not safe. ROLLBACK: it certainly does not hold, and the u
 The run is journaled: one that was stopped or killed is gone on with by --resume, which looks before it repeats anything.
 Without --servers the tools are the built-in ones and the ledger is .ledger, as with sallyport serve. At a terminal there is a
 live table, elsewhere a JSON object a line. SIGINT and SIGTERM stop the run; it can be resumed.
+With --list and no PLAN it shows the runs in the folder of --ledger, else LEDGER_DIR; else in both .ledger and that of wrapped
+servers, ~/.local/state/sallyport.
 Exit codes: 0 CONTINUE to the end, 10 STOP, 11 ROLLBACK done, 12 ROLLBACK failed: something is left to be done by hand.`,
 		Example: `  sallyport run deploy.yaml --servers servers.json --policy policy.yaml --dry-run
-  sallyport run deploy.yaml --servers servers.json --policy policy.yaml`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return opt.begin(cmd, args[0]) },
+  sallyport run deploy.yaml --servers servers.json --policy policy.yaml
+  sallyport run --list`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if opt.list {
+				return nil
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if opt.list {
+				return opt.listRuns(cmd, args)
+			}
+			return opt.begin(cmd, args[0])
+		},
 	}
 	flags := cmd.Flags()
 	opt.planFlags(flags)
@@ -60,6 +73,7 @@ Exit codes: 0 CONTINUE to the end, 10 STOP, 11 ROLLBACK done, 12 ROLLBACK failed
 	flags.BoolVar(&opt.abandon, "abandon", false, "end the run of this plan that is not over, so that a new one may begin; nothing is undone")
 	flags.StringVar(&opt.run, "run", "", "with --resume or --abandon, the `ID` of the run (else the newest)")
 	flags.StringVar(&opt.reason, "reason", "", "with --abandon, why, a `TEXT` for the record")
+	flags.BoolVar(&opt.list, "list", false, "show the runs in the ledger's folder, and what may be done with them; no PLAN is named")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "resume", "abandon")
 	return cmd
 }
@@ -75,11 +89,13 @@ sallyport run roll back. A proof is for the tool, the undo and the conditions as
 This really calls the tools: name servers that are meant for it, and use ${run.id} in request_ids and names, which keeps the
 effects of a rehearsal apart from those of a run. The ledger must be that of the later run.
 Exit codes: 0 all of it held, 10 something did not.`,
-		Example: `  sallyport rehearse deploy.yaml --servers staging.json --policy policy.yaml`,
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return opt.rehearse(cmd, args[0]) },
+		Example: `  sallyport rehearse deploy.yaml --servers staging.json --policy policy.yaml --dry-run
+  sallyport rehearse deploy.yaml --servers staging.json --policy policy.yaml`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return opt.rehearse(cmd, args[0]) },
 	}
 	opt.planFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&opt.dryRun, "dry-run", false, "show what would be called, and what the policy would say; call nothing")
 	return cmd
 }
 
@@ -104,7 +120,7 @@ func (o *runOptions) begin(cmd *cobra.Command, name string) error {
 	}
 	switch {
 	case o.dryRun:
-		return o.withRunner(cmd, name, o.forecast)
+		return o.withRunner(cmd, name, o.forecastRun)
 	case o.abandon:
 		return o.withRunner(cmd, name, o.giveUp)
 	}
@@ -118,6 +134,9 @@ func (o *runOptions) begin(cmd *cobra.Command, name string) error {
 }
 
 func (o *runOptions) rehearse(cmd *cobra.Command, name string) error {
+	if o.dryRun {
+		return o.withRunner(cmd, name, o.forecastRehearsal)
+	}
 	return o.withRunner(cmd, name, func(ctx context.Context, r *planRun) error {
 		return r.watched(ctx, r.Rehearse, r.tellRehearsal)
 	})

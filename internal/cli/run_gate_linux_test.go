@@ -161,3 +161,55 @@ steps:
 	said, code = p.ends(append(run, "--resume")...)
 	wantSaid(t, "resumed after it was settled", said, code, 0, `"verdict":"CONTINUE","what":"end"`)
 }
+
+// TestDryRunSaysWhatAVerificationDoes, which is what it does: a call that the gate's own look finds wrong is not rolled back by
+// the plan, although its undo is proved and allowed, until an operator released what is stopped.
+func TestDryRunSaysWhatAVerificationDoes(t *testing.T) {
+	p := newPerson(t)
+	const undone = `
+    undo:    {tool: erase_note, arguments: {request_id: "${args.request_id}"}}
+    undone:  '!observation.notes.exists(n, n.request_id == args.request_id)'
+`
+	plan := p.write(filepath.Join(p.dir, "plan.yaml"), strings.Replace(strings.Replace(watchedPlan, "%d", "1", 1), "\n    on_mismatch: stop\n", undone, 1))
+	foreign := p.write(filepath.Join(p.dir, "foreign.yaml"), strings.Replace(watchedPlan, "%d", "1", 1))
+	const plain = `version: 2
+default: deny
+rules:
+  - {id: look, decision: allow, tools: [read_ledger], read_only: true}
+  - {id: notes, decision: allow, tools: [write_note, erase_note]}
+`
+	p.write(filepath.Join(p.dir, "plain.yaml"), plain)
+	p.write(filepath.Join(p.dir, "verified.yaml"), plain+
+		`  - {id: one, decision: allow, tools: [write_note], verify: {observe: {tool: read_ledger}, expect: "observation.notes.size() == 1"}}
+`)
+	both := func(command, policy string) []string { return []string{command, plan, "--policy", policy} }
+	const note = "the policy verifies the call (verify): if that differs or cannot be told, a run stops there without a ROLLBACK, a rehearsal fails, and its caller's changes at that server, an undo there too, are held back until sallyport release"
+	for _, command := range []string{"run", "rehearse"} {
+		said, code := p.ends(append(both(command, "verified.yaml"), "--dry-run")...)
+		wantSaid(t, command+" --dry-run", said, code, 0, `"undoes":"erase_note"`, `"notes":["`+note+`"]`)
+		said, code = p.ends(append(both(command, "plain.yaml"), "--dry-run")...)
+		if wantSaid(t, command+" --dry-run", said, code, 0, `"verified":false`); strings.Contains(said, "notes\":") {
+			t.Errorf("of calls that nothing verifies it says\n%s", said)
+		}
+		shown, code := p.onTerminal("xterm", append(both(command, "verified.yaml"), "--dry-run")...)
+		wantSaid(t, command+" --dry-run at a terminal", shown, code, 0, "watched  write_note: allow  read_ledger: allow  erase_note: allow  never      the policy verifies the call")
+	}
+	said, code := p.ends(both("rehearse", "plain.yaml")...)
+	wantSaid(t, "rehearse", said, code, 0)
+	said, code = p.ends("run", foreign, "--policy", "plain.yaml")
+	wantSaid(t, "another note", said, code, 0)
+	said, code = p.ends(both("run", "verified.yaml")...)
+	wantSaid(t, "run", said, code, exitStopped, "STOP at step watched: the gate's own verification of the call differs")
+	for range 2 {
+		if strings.Contains(said, `"what":"undo"`) {
+			t.Errorf("it was undone:\n%s", said)
+		}
+		said, code = p.ends(append(both("run", "verified.yaml"), "--resume")...)
+		wantSaid(t, "resumed while it is stopped", said, code, exitStopped, `step \"watched\" cannot be undone: of its undo, rule \"latch\" denies the call`)
+	}
+	if out, ok := p.answer("yes", nil, "release", "--reason", "looked"); !ok {
+		t.Fatalf("release: %s", out)
+	}
+	said, code = p.ends(append(both("run", "verified.yaml"), "--resume")...)
+	wantSaid(t, "resumed after the release", said, code, exitRolledBack, `"what":"undo"`, "all that was done is undone")
+}

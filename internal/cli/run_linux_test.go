@@ -67,7 +67,8 @@ func TestRunAtATerminalIsALiveTable(t *testing.T) {
 		t.Errorf("--json: exit code %d, shown:\n%q", code, shown)
 	}
 	shown, code = p.onTerminal("xterm", "run", plan, "--ledger", "live", "--dry-run")
-	if code != 0 || !strings.Contains(shown, "watched  write_note  allow   none  -") {
+	if code != 0 || !strings.Contains(shown, "step     calls              observes            undo  rehearsed  note") ||
+		!strings.Contains(shown, "watched  write_note: allow  read_ledger: allow  none  -") {
 		t.Errorf("--dry-run: exit code %d, shown:\n%q", code, shown)
 	}
 }

@@ -39,11 +39,13 @@ func (r *planRun) watched(ctx context.Context, run func(context.Context, *plan.P
 }
 
 // ledgerFlag is what names the ledger to another command, where that would not look there by itself.
-func (r *planRun) ledgerFlag() string {
-	if r.ledger == defaultLedgerDir {
+func (r *planRun) ledgerFlag() string { return ledgerFlag(r.ledger) }
+
+func ledgerFlag(dir string) string {
+	if dir == defaultLedgerDir {
 		return ""
 	}
-	return " --ledger " + printable(r.ledger)
+	return " --ledger " + printable(dir)
 }
 
 // whatNext adds what to try where a run cannot begin.

@@ -47,11 +47,7 @@ func openJournal(fsys durable.FS, dir string, p *Plan, h header) (*journal, erro
 	if err != nil {
 		return nil, err
 	}
-	locked, err := lock.TryLockByte(runLock)
-	if err == nil && !locked {
-		err = &RunningError{Run: h.run}
-	}
-	if err != nil {
+	if err := takeRun(lock, h.run); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	log, err := durable.OpenLog(fsys, path, journalFormat)
@@ -59,6 +55,22 @@ func openJournal(fsys durable.FS, dir string, p *Plan, h header) (*journal, erro
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &journal{header: h, log: log, lock: lock, plan: p}, nil
+}
+
+// takeRun locks a run for whoever carries it out. Who only asks whether somebody does (isRunning) takes that lock as well, for a
+// moment, and must not be taken for one who carries it out.
+func takeRun(f durable.File, run string) error {
+	const most, pause = 200 * time.Millisecond, 5 * time.Millisecond
+	for waited := time.Duration(0); ; waited += pause {
+		locked, err := f.TryLockByte(runLock)
+		if locked || err != nil {
+			return err
+		}
+		if waited >= most {
+			return &RunningError{Run: run}
+		}
+		time.Sleep(pause)
+	}
 }
 
 func (j *journal) close() error { return errors.Join(j.log.Close(), j.lock.Close()) }
@@ -76,18 +88,24 @@ func (j *journal) note(f *fact) error {
 // replay returns the state that the journal leads to.
 func (j *journal) replay(p *shape) (*state, error) {
 	var text []byte
-	err := j.log.View(func(r io.ReaderAt, end int64) error {
-		if end > maxJournal {
-			return fmt.Errorf("%w: it is longer than %d bytes", errLine, maxJournal)
-		}
-		text = make([]byte, end)
-		_, err := io.ReadFull(io.NewSectionReader(r, 0, end), text)
+	err := j.log.View(func(r io.ReaderAt, end int64) (err error) {
+		text, err = journalText(r, end)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return replay(p, j.plan, text)
+}
+
+// journalText is the beginning of a journal, up to end.
+func journalText(r io.ReaderAt, end int64) ([]byte, error) {
+	if end > maxJournal {
+		return nil, fmt.Errorf("%w: it is longer than %d bytes", errLine, maxJournal)
+	}
+	text := make([]byte, end)
+	_, err := io.ReadFull(io.NewSectionReader(r, 0, end), text)
+	return text, err
 }
 
 // replay returns the state that the whole lines of a journal lead to.
@@ -124,25 +142,20 @@ func newState(p *shape) *state { return &state{steps: make([]track, len(p.steps)
 
 // found is a run whose journal was found.
 type found struct {
-	header
-	over bool // nothing is to come; of the header there is the run's id only
+	header           // of a run that is over there is the run's id only
+	over   bool      // nothing is to come
+	last   fact      // of a run that is over: how it ended
+	ended  time.Time // of a run that is over: when, the zero time where its journal does not say
 }
 
 // findRuns lists the runs in a folder, the oldest first.
 func findRuns(fsys durable.FS, dir string) ([]found, error) {
-	names, err := fsys.Names(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	ids, err := runIDs(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []found
-	for _, name := range names {
-		run, isJournal := strings.CutSuffix(name, journalSuffix)
-		if !isJournal || !isRunID(run) {
-			continue
-		}
+	for _, run := range ids {
 		f, err := findRun(fsys, dir, run)
 		if err != nil {
 			return nil, fmt.Errorf("looking at run %s (if its journal cannot be mended, see what it did, then move it away): %w", run, err)
@@ -152,10 +165,24 @@ func findRuns(fsys durable.FS, dir string) ([]found, error) {
 	return all, nil
 }
 
-// findRun looks at one journal.
+// runIDs lists the runs that have a journal in a folder, the oldest first; none where there is no such folder.
+func runIDs(fsys durable.FS, dir string) ([]string, error) {
+	names, err := fsys.Names(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var ids []string
+	for _, name := range names {
+		if run, isJournal := strings.CutSuffix(name, journalSuffix); isJournal && isRunID(run) {
+			ids = append(ids, run)
+		}
+	}
+	return ids, err
+}
+
+// findRun looks at one journal: at its last line, and, of a run that is not over, at its first.
 func findRun(fsys durable.FS, dir, run string) (found, error) {
-	path := filepath.Join(dir, run+journalSuffix)
-	end, err := durable.Peek(fsys, path)
+	end, err := durable.Peek(fsys, filepath.Join(dir, run+journalSuffix))
 	if err != nil {
 		return found{}, err
 	}
@@ -163,17 +190,23 @@ func findRun(fsys durable.FS, dir, run string) (found, error) {
 		return found{}, err
 	}
 	if f, err := readFact(&Plan{}, end.Line); err == nil && f.what == ended {
-		return found{header: header{run: run}, over: true}, nil
+		return found{header: header{run: run}, over: true, last: f, ended: timeOf(end.Line)}, nil
 	}
-	first, err := firstLine(fsys, path)
+	h, err := findHeader(fsys, dir, run)
+	return found{header: h}, err
+}
+
+// findHeader reads the first line of a run's journal.
+func findHeader(fsys durable.FS, dir, run string) (header, error) {
+	first, err := firstLine(fsys, filepath.Join(dir, run+journalSuffix))
 	if err != nil {
-		return found{}, err
+		return header{}, err
 	}
 	h, err := readHeader(first)
 	if err == nil && h.run != run {
 		err = fmt.Errorf("%w: it is that of run %q", errLine, clip(h.run, maxID))
 	}
-	return found{header: h}, err
+	return h, err
 }
 
 func firstLine(fsys durable.FS, path string) ([]byte, error) {

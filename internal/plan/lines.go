@@ -56,7 +56,8 @@ func unseal(prev *string, line []byte) (string, error) {
 type header struct {
 	run, plan, name   string
 	principal, tenant string
-	text              []byte // of the plan
+	text              []byte    // of the plan
+	begun             time.Time // of one that was read: when it was written
 }
 
 func (h *header) members(now time.Time) object {
@@ -81,8 +82,21 @@ func readHeader(line []byte) (h header, err error) {
 	}
 	return header{
 		run: textOf(v, "run"), plan: textOf(v, "plan"), name: textOf(v, "name"),
-		principal: textOf(v, "principal"), tenant: textOf(v, "tenant"), text: v.Get("text").Bytes(),
+		principal: textOf(v, "principal"), tenant: textOf(v, "tenant"), text: v.Get("text").Bytes(), begun: timeOf(line),
 	}, nil
+}
+
+// timeOf is when a line was written, the zero time where it does not say.
+func timeOf(line []byte) time.Time {
+	v, err := canon.Parse(line)
+	if err != nil {
+		return time.Time{}
+	}
+	ts, ok := v.Get("ts").Int()
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(0, ts)
 }
 
 func textOf(v canon.Value, key string) string {

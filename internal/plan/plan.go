@@ -40,6 +40,8 @@
 //	undone        step, expected, observed
 //	undo-stop     step, reason, interrupted: what remains is for people
 //	end           end (CONTINUE, ROLLBACK, ABANDONED), reason: nothing more is to come
+//
+// The journal of a run that is over is removed when a run begins more than 30 days later. [List] tells of those that are there.
 package plan
 
 import (

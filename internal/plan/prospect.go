@@ -17,22 +17,28 @@ import (
 func (t *sitting) survey(ctx context.Context, a action) fact {
 	f := fact{what: surveyed, step: a.step}
 	for i := a.step; i < len(t.plan.steps) && f.reason == ""; i++ {
-		step := &t.plan.steps[i]
 		if t.state.steps[i].call.progress != unbegun {
 			continue
 		}
-		f.reason = t.unfit(ctx, step, &step.call, action{step: i}, step.readOnly)
-		if f.reason == "" && step.observe != nil {
-			f.reason = t.unfit(ctx, step, step.observe, action{step: i, move: look}, true)
-		}
-		if f.reason == "" && step.undo != nil && t.shape.rehearse {
-			f.reason = t.unfit(ctx, step, step.undo, action{step: i, undo: true}, false)
-		}
-		if f.reason != "" {
-			f.reason = fmt.Sprintf("step %q cannot be carried out: %s", step.id, f.reason)
+		if f.reason = t.unfitStep(ctx, i); f.reason != "" {
+			f.reason = fmt.Sprintf("step %q cannot be carried out: %s", t.plan.steps[i].id, f.reason)
 		}
 	}
 	return f
+}
+
+// unfitStep says why a step that is to come cannot be carried out, "" as far as that is known. In a rehearsal its undo is a part
+// of it.
+func (t *sitting) unfitStep(ctx context.Context, i int) string {
+	step := &t.plan.steps[i]
+	reason := t.unfit(ctx, step, &step.call, action{step: i}, step.readOnly)
+	if reason == "" && step.observe != nil {
+		reason = t.unfit(ctx, step, step.observe, action{step: i, move: look}, true)
+	}
+	if reason == "" && step.undo != nil && t.shape.rehearse {
+		reason = t.unfit(ctx, step, step.undo, action{step: i, undo: true}, false)
+	}
+	return reason
 }
 
 // unfit says why a call that is to come cannot be made, "" as far as that is known.
@@ -149,18 +155,25 @@ func (t *sitting) forbidden(ctx context.Context, step int) string {
 
 // Forecast is what would become of one step.
 type Forecast struct {
-	Step, Tool string
-	Call, Undo gate.Preview // of the call, and of its undo
-	HasUndo    bool
-	Unknown    bool      // its arguments depend on earlier steps, so that only the tool could be judged
-	UndoLater  bool      // the same of the undo
-	Proven     time.Time // when its undo was rehearsed, the zero time if never
-	Fresh      bool      // that is not longer ago than the plan allows
+	Step string
 
-	Observes string       // the tool that looks, "" where the call itself does
-	Observe  gate.Preview // of the observation; it must be ReadOnly
-	Refusal  string       // why the step would be stopped before anything is done, "" if it would not
-	Warnings []string     // of what is written in the step, in words: what may be meant otherwise
+	Tool    string // that it calls
+	Call    gate.Preview
+	Unknown bool // its arguments depend on earlier steps, so that only the tool could be judged
+
+	Observes     string       // the tool that looks, "" where the call itself does
+	Observe      gate.Preview // it must be ReadOnly
+	ObserveLater bool         // its arguments depend on what comes before, as Unknown
+
+	HasUndo   bool
+	Undoes    string // the tool that undoes it
+	Undo      gate.Preview
+	UndoLater bool      // as ObserveLater
+	Proven    time.Time // when its undo was rehearsed, the zero time if never
+	Fresh     bool      // that is not longer ago than the plan allows
+
+	Refusal  string   // why the step would be stopped before anything is done, "" if it would not
+	Warnings []string // of what is written in the step, in words: what may be meant otherwise
 }
 
 // warnings are what can be said of a step without carrying it out.
@@ -180,43 +193,62 @@ func (s *step) warnings() (all []string) {
 	return all
 }
 
-// DryRun says what would be called, and what the policy would say. It does nothing.
+// DryRun says what a run would call, and what the policy would say. It does nothing.
 func (r *Runner) DryRun(ctx context.Context, p *Plan) ([]Forecast, error) {
-	t := &sitting{Runner: r, plan: p, shape: shapeOf(p, false), run: "dry-run"}
+	return r.forecasts(ctx, p, false)
+}
+
+// DryRehearsal is DryRun of a rehearsal, in which each undo is to be called as well. Whether an effect is there already before its
+// call, which a rehearsal refuses, is not looked at: that would be a call.
+func (r *Runner) DryRehearsal(ctx context.Context, p *Plan) ([]Forecast, error) {
+	return r.forecasts(ctx, p, true)
+}
+
+func (r *Runner) forecasts(ctx context.Context, p *Plan, rehearse bool) ([]Forecast, error) {
+	t := &sitting{Runner: r, plan: p, shape: shapeOf(p, rehearse), run: "dry-run"}
 	t.state = newState(t.shape)
 	var all []Forecast
 	for i := range p.steps {
-		step := &p.steps[i]
-		f := Forecast{Step: step.id, Tool: step.call.tool, HasUndo: step.undo != nil, Warnings: step.warnings()}
-		args, known := t.knownArgs(step, &step.call)
-		f.Unknown = !known
-		var err error
-		if f.Call, err = r.Tools.Preview(ctx, t.requestID(action{step: i}), step.call.tool, args); err != nil {
-			return nil, fmt.Errorf("asking what would become of step %q: %w", step.id, err)
-		}
-		f.Refusal = t.unfit(ctx, step, &step.call, action{step: i}, step.readOnly)
-		if step.observe != nil {
-			f.Observes = step.observe.tool
-			args, _ := t.knownArgs(step, step.observe)
-			if f.Observe, err = r.Tools.Preview(ctx, "", f.Observes, args); err != nil {
-				return nil, fmt.Errorf("asking what would become of the observation of step %q: %w", step.id, err)
-			}
-			if f.Refusal == "" {
-				f.Refusal = t.unfit(ctx, step, step.observe, action{step: i, move: look}, true)
-			}
-		}
-		if step.undo != nil {
-			args, known := t.knownArgs(step, step.undo)
-			f.UndoLater = !known
-			if f.Undo, err = r.Tools.Preview(ctx, t.requestID(action{step: i, undo: true}), step.undo.tool, args); err != nil {
-				return nil, fmt.Errorf("asking what would become of the undo of step %q: %w", step.id, err)
-			}
-			if f.Proven, err = r.Book.Proven(step.proof); err != nil {
-				return nil, fmt.Errorf("looking up the rehearsal of step %q: %w", step.id, err)
-			}
-			f.Fresh = fresh(f.Proven, p.maxAge)
+		f, err := t.forecast(ctx, i)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// forecast says what would become of a step.
+func (t *sitting) forecast(ctx context.Context, i int) (Forecast, error) {
+	step := &t.plan.steps[i]
+	f := Forecast{Step: step.id, Tool: step.call.tool, HasUndo: step.undo != nil, Warnings: step.warnings()}
+	preview := func(i *invocation, id, of string) (pre gate.Preview, unknown bool, err error) {
+		args, known := t.knownArgs(step, i)
+		if pre, err = t.Tools.Preview(ctx, id, i.tool, args); err != nil {
+			err = fmt.Errorf("asking what would become of %sstep %q: %w", of, step.id, err)
+		}
+		return pre, !known, err
+	}
+	var err error
+	if f.Call, f.Unknown, err = preview(&step.call, t.requestID(action{step: i}), ""); err != nil {
+		return f, err
+	}
+	if step.observe != nil {
+		f.Observes = step.observe.tool
+		if f.Observe, f.ObserveLater, err = preview(step.observe, "", "the observation of "); err != nil {
+			return f, err
+		}
+	}
+	if step.undo != nil {
+		f.Undoes = step.undo.tool
+		if f.Undo, f.UndoLater, err = preview(step.undo, t.requestID(action{step: i, undo: true}), "the undo of "); err != nil {
+			return f, err
+		}
+		if f.Proven, err = t.Book.Proven(step.proof); err != nil {
+			return f, fmt.Errorf("looking up the rehearsal of step %q: %w", step.id, err)
+		}
+		f.Fresh = fresh(f.Proven, t.plan.maxAge)
+	}
+	f.Refusal = t.unfitStep(ctx, i)
+	return f, nil
 }

@@ -331,33 +331,82 @@ func TestADryRunDoesNothing(t *testing.T) {
 	r := s.runner(t)
 	p := mustPlan(t, plain(undoable("x"),
 		"call: {tool: put_y, arguments: {n: \"${steps.a.result.n}\"}}\nobserve: {tool: see_y, arguments: {n: \"${args.n}\"}}\nexpect: observation.there",
-		"call: {tool: gone, arguments: {n: \"${steps.a.result.n}\"}}\nread_only: true\nexpect: result.ok"))
-	got, err := r.DryRun(context.Background(), p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range got {
-		if got[i].HasUndo && got[i].Proven.IsZero() {
-			t.Errorf("step %d has no time of its rehearsal", i)
-		}
-		got[i].Proven = time.Time{}
-	}
+		"call: {tool: gone, arguments: {n: \"${steps.a.result.n}\"}}\nread_only: true\nexpect: result.ok",
+		"call: {tool: put_z}\nobserve: {tool: see_z, arguments: {n: \"${result.n}\"}}\nexpect: observation.there\nundo: none"))
 	want := []Forecast{
-		{Step: "a", Tool: "put_x", HasUndo: true, Observes: "see_x",
+		{Step: "a", Tool: "put_x", HasUndo: true, Observes: "see_x", Undoes: "take_x",
 			Call:    gate.Preview{Decision: policy.Allow, Key: "dry-run/a/call", Reason: `{"as":"dry-run"}`},
 			Undo:    gate.Preview{Decision: policy.Allow, Key: "dry-run/a/undo", Reason: "{}"},
 			Observe: gate.Preview{Decision: policy.Allow, ReadOnly: true, Reason: "{}"}},
-		{Step: "b", Tool: "put_y", Unknown: true, Observes: "see_y",
+		{Step: "b", Tool: "put_y", Unknown: true, Observes: "see_y", ObserveLater: true,
 			Warnings: []string{`it has no "undo": where it or a later step goes wrong the run stops, and is not rolled back ("undo: none" if nothing need be undone)`},
 			Call:     gate.Preview{Decision: policy.Allow, Key: "dry-run/b/call"},
 			Observe:  gate.Preview{Decision: policy.Allow, ReadOnly: true}},
 		{Step: "c", Tool: "gone", Unknown: true, Call: gate.Preview{Rule: "unknown", Reason: "there is no such tool", Hidden: true},
 			Refusal: `gone: rule "unknown" denies the call: there is no such tool`},
+		{Step: "d", Tool: "put_z", Observes: "see_z", ObserveLater: true,
+			Call:    gate.Preview{Decision: policy.Allow, Key: "dry-run/d/call", Reason: "{}"},
+			Observe: gate.Preview{Decision: policy.Allow, ReadOnly: true}},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
+	for name, dry := range map[string]func(context.Context, *Plan) ([]Forecast, error){"run": r.DryRun, "rehearsal": r.DryRehearsal} {
+		got, err := dry(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if got[i].HasUndo && got[i].Proven.IsZero() {
+				t.Errorf("%s: step %d has no time of its rehearsal", name, i)
+			}
+			got[i].Proven = time.Time{}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", name, diff)
+		}
 	}
 	if names, err := r.FS.Names(r.Dir); len(s.log) > 0 || len(s.steps) > 0 || err == nil {
 		t.Errorf("calls %q, records %v, files %q", s.log, s.steps, names)
+	}
+}
+
+// TestADryRehearsalForetellsWhatARehearsalDoes: where the first says that nothing would be called, nothing is, and else all is.
+func TestADryRehearsalForetellsWhatARehearsalDoes(t *testing.T) {
+	p := mustPlan(t, plain(undoable("x"), undoable("y")))
+	deny := gate.Preview{Rule: "deny", Reason: "no"}
+	for _, c := range []struct {
+		tool    string // of which the policy says
+		says    gate.Preview
+		refused string // of a rehearsal
+		runs    bool   // a run begins all the same
+	}{
+		{"", gate.Preview{}, "", true},
+		{"put_y", deny, `put_y: rule "deny" denies the call: no`, false},
+		{"see_y", deny, `see_y: rule "deny" denies the call: no`, false},
+		{"see_y", gate.Preview{Decision: policy.Allow}, "see_y is to be called only to look, but", false},
+		{"take_y", deny, `take_y: rule "deny" denies the call: no`, true},
+		{"take_y", gate.Preview{Rule: gate.LatchRule, Reason: "held", Stopped: "held"}, `take_y: rule "latch" denies the call: held`, true},
+		{"take_y", gate.Preview{Decision: policy.Ask}, "", true},
+	} {
+		s := newShelf()
+		s.preview = func(_, tool, _ string) gate.Preview {
+			if tool == c.tool {
+				return c.says
+			}
+			return gate.Preview{Decision: policy.Allow, ReadOnly: strings.HasPrefix(tool, "see")}
+		}
+		r := s.runner(t)
+		got, err := r.DryRehearsal(context.Background(), p)
+		if err != nil || len(got) != 2 || got[0].Refusal != "" || (got[1].Refusal == "") != (c.refused == "") || !strings.HasPrefix(got[1].Refusal, c.refused) {
+			t.Errorf("%s: got %+v, %v", c.tool, got, err)
+		}
+		if dry, err := r.DryRun(context.Background(), p); err != nil || (dry[1].Refusal == "") != c.runs {
+			t.Errorf("%s: of a run %+v, %v", c.tool, dry, err)
+		}
+		if len(s.log) > 0 {
+			t.Errorf("%s: called %q", c.tool, s.log)
+		}
+		report := rehearse(t, s, p)
+		if called := len(s.log) > 0; called != (c.refused == "") || !strings.Contains(report.Reason, c.refused) {
+			t.Errorf("%s: the rehearsal itself: called %q, %+v", c.tool, s.log, report)
+		}
 	}
 }

@@ -36,11 +36,11 @@ func (r *Runner) begin(p *Plan) (*journal, error) {
 		return nil, err
 	}
 	defer unlock()
-	earlier, err := r.unfinished(p)
+	runs, err := findRuns(r.FS, r.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if len(earlier) > 0 {
+	if earlier := unfinished(runs, p); len(earlier) > 0 {
 		return nil, r.describe(p, earlier[len(earlier)-1])
 	}
 	if err := durable.Sweep(r.FS, r.Dir); err != nil {
@@ -52,6 +52,7 @@ func (r *Runner) begin(p *Plan) (*journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("beginning the journal of the run: %w", err)
 	}
+	r.prune(runs, now)
 	return j, nil
 }
 
@@ -67,19 +68,14 @@ func (r *Runner) hold() (unlock func(), err error) {
 	return func() { lock.Close() }, nil
 }
 
-// unfinished lists the runs of a plan that are not over, the oldest first.
-func (r *Runner) unfinished(p *Plan) ([]found, error) {
-	runs, err := findRuns(r.FS, r.Dir)
-	if err != nil {
-		return nil, err
-	}
-	var open []found
+// unfinished are those of the runs that are runs of a plan, and not over.
+func unfinished(runs []found, p *Plan) (open []found) {
 	for _, f := range runs {
 		if !f.over && f.of(p) {
 			open = append(open, f)
 		}
 	}
-	return open, nil
+	return open
 }
 
 func (f *found) of(p *Plan) bool { return f.plan == p.digest || f.name != "" && f.name == p.name }
@@ -193,10 +189,11 @@ func (r *Runner) find(p *Plan, id string) (found, error) {
 	}
 	defer unlock()
 	if id == "" {
-		open, err := r.unfinished(p)
+		runs, err := findRuns(r.FS, r.Dir)
 		if err != nil {
 			return found{}, err
 		}
+		open := unfinished(runs, p)
 		if len(open) == 0 {
 			return found{}, &NoRunError{Reason: "there is no run of this plan that is not over"}
 		}
