@@ -132,7 +132,7 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 	if asJSON {
 		before, between, after, write = `{"claims":[`, ",", "]}\n", writeClaimJSON
 	}
-	recorded, ledgerErr := recordedAsCommitted(dir, wanted)
+	traces, ledgerErr := tracesOfInconclusive(dir, wanted)
 	found := 0
 	fmt.Fprint(w, before)
 	err = mutation.Each(durable.OS, dir, func(f mutation.Found) error {
@@ -144,7 +144,7 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 		}
 		c := claimAsked{Found: f}
 		if claimState(f) == stateInconclusive {
-			if c.err = ledgerErr; recorded[f.Attempt] {
+			if c.err = ledgerErr; traces[f.Attempt].Has(ledger.Committed) {
 				c.recorded = ledger.Committed
 			}
 		}
@@ -165,9 +165,9 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 	return found, nil
 }
 
-// recordedAsCommitted returns those attempts of the wanted claims that are inconclusive by their claims and committed by the
-// ledger in the same folder. It reads no more of that than what was written since the first of them, once.
-func recordedAsCommitted(dir string, wanted func(mutation.Found) bool) (map[string]bool, error) {
+// tracesOfInconclusive returns what the ledger in a folder has of those of the wanted claims that are inconclusive. It reads no
+// more of it than what was written since the first of them, once.
+func tracesOfInconclusive(dir string, wanted func(mutation.Found) bool) (map[string]ledger.Trace, error) {
 	var attempts []string
 	from := int64(math.MaxInt64)
 	_ = mutation.Each(durable.OS, dir, func(f mutation.Found) error { // whoever writes the claims sees what cannot be read
@@ -176,7 +176,7 @@ func recordedAsCommitted(dir string, wanted func(mutation.Found) bool) (map[stri
 		}
 		return nil
 	})
-	return ledger.AttemptsWith(filepath.Join(dir, ledger.FileName), ledger.Committed, attempts, from)
+	return ledger.TracesIn(filepath.Join(dir, ledger.FileName), from, attempts...)
 }
 
 // writeClaim writes a claim on one line. Names and request_ids are others' text, and so quoted.

@@ -146,7 +146,8 @@ func (o *runOptions) rehearse(cmd *cobra.Command, name string) error {
 type planRun struct {
 	*plan.Runner
 	plan           *plan.Plan
-	ledger         string // the folder
+	mend           func(context.Context) // see serving.mend
+	ledger         string                // the folder
 	stdout, stderr io.Writer
 	asJSON         bool
 }
@@ -199,7 +200,7 @@ func (o *runOptions) withRunner(cmd *cobra.Command, name string, do func(context
 			Tools: tools, Book: s.door, Caller: caller,
 			FS: durable.OS, Dir: filepath.Join(o.ledger, runsDir), Asks: asks,
 		},
-		plan: p, ledger: o.ledger, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: o.asJSON,
+		plan: p, mend: s.mend, ledger: o.ledger, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), asJSON: o.asJSON,
 	})
 }
 

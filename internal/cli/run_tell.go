@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"sallyport/internal/durable"
 	"sallyport/internal/mutation"
 	"sallyport/internal/plan"
 )
 
-// watched runs a plan before the eyes of whoever looks on, and then tells what came of it.
+// watched runs a plan before the eyes of whoever looks on, and then tells what came of it. What earlier crashes left is settled
+// meanwhile.
 func (r *planRun) watched(ctx context.Context, run func(context.Context, *plan.Plan) (plan.Report, error), tell func(plan.Report) error) error {
 	watcher := newWatcher(r.stdout, r.asJSON, r.plan.Steps())
 	_, live := watcher.(*liveTable)
@@ -27,7 +29,10 @@ func (r *planRun) watched(ctx context.Context, run func(context.Context, *plan.P
 				printable(e.Step), printable(e.Tool), printable(e.Approval), r.ledgerFlag())
 		}
 	}
+	var mending sync.WaitGroup
+	mending.Go(func() { r.mend(ctx) })
 	report, err := run(ctx, r.plan)
+	mending.Wait()
 	watcher.end()
 	if report.End == plan.RolledBack {
 		report.Step = turned

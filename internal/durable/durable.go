@@ -74,8 +74,9 @@ type File interface {
 	io.WriterAt
 	io.Closer
 	Size() (int64, error)
-	// Room is how many bytes the file system under the file has left for us, as far as it says: not what a quota leaves.
-	Room() (int64, error)
+	// HasRoom is an error where it can be told that the file cannot grow by so many bytes: the file system has not so many left
+	// (syscall.ENOSPC), or the process may not write so large a file (syscall.EFBIG). A quota cannot be told.
+	HasRoom(bytes int64) error
 	Truncate(size int64) error
 	// Sync makes data and what is needed to read it durable (fdatasync).
 	Sync() error

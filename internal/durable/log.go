@@ -145,13 +145,12 @@ func (l *Log[S]) View(view func(r io.ReaderAt, end int64) error) error {
 	return r.err
 }
 
-// Room is how many bytes there is room for, as far as the file system says.
-func (l *Log[S]) Room() (int64, error) {
-	room, err := l.file.Room()
-	if err != nil {
-		return 0, fmt.Errorf("asking for the room for %s: %w", l.path, err)
+// HasRoom is an error where it can be told that so many bytes cannot be added; see File.HasRoom.
+func (l *Log[S]) HasRoom(bytes int64) error {
+	if err := l.file.HasRoom(bytes); err != nil {
+		return fmt.Errorf("looking for room for %s: %w", l.path, err)
 	}
-	return room, nil
+	return nil
 }
 
 // GrownPast reports whether the file is longer than end. It takes no lock, so what was added may

@@ -37,21 +37,41 @@ func ownDir(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-func (f osFile) Room() (int64, error) {
+func (f osFile) HasRoom(bytes int64) error {
+	room, known, err := f.room()
+	if err == nil && known && room < uint64(bytes) {
+		err = &fs.PathError{Op: "write", Path: f.Name(), Err: syscall.ENOSPC}
+	}
+	if err != nil {
+		return err
+	}
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil || uint64(limit.Cur) >= math.MaxInt64 {
+		return os.NewSyscallError("getrlimit", err)
+	}
+	size, err := f.Size()
+	if err == nil && size+bytes > int64(limit.Cur) {
+		err = &fs.PathError{Op: "write", Path: f.Name(), Err: syscall.EFBIG}
+	}
+	return err
+}
+
+// room is how many bytes the file system has left for those who are not root; false where it does not say, as one in user
+// space may not, or where we may not ask.
+func (f osFile) room() (bytes uint64, known bool, err error) {
 	var s syscall.Statfs_t
-	err := uninterrupted(func() error { return syscall.Fstatfs(int(f.Fd()), &s) })
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return 0, os.NewSyscallError("fstatfs", err)
+	err = uninterrupted(func() error { return syscall.Fstatfs(int(f.Fd()), &s) })
+	switch {
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, os.NewSyscallError("fstatfs", err)
 	}
-	left := s.Bavail
-	if os.Geteuid() == 0 {
-		left = s.Bfree
+	unit := blockSize(&s)
+	if s.Blocks == 0 || unit == 0 || s.Bavail > math.MaxInt64/unit {
+		return 0, false, nil
 	}
-	const most = math.MaxInt64
-	if s.Blocks == 0 || s.Bsize <= 0 || left > most/uint64(s.Bsize) { // it does not say, as one in user space may not
-		return most, nil
-	}
-	return int64(left) * int64(s.Bsize), nil
+	return s.Bavail * unit, true, nil
 }
 
 func (f osFile) TryLock() (bool, error) { return f.flock(syscall.LOCK_EX) }

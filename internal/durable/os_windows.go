@@ -3,7 +3,6 @@ package durable
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 )
 
@@ -20,7 +19,7 @@ func (osFile) TryLockShared() (bool, error)    { return false, ErrUnsupported }
 func (osFile) Unlock() error                   { return ErrUnsupported }
 func (osFile) TryLockByte(int64) (bool, error) { return false, ErrUnsupported }
 func (osFile) UnlockByte(int64) error          { return ErrUnsupported }
-func (osFile) Room() (int64, error)            { return math.MaxInt64, nil }
+func (osFile) HasRoom(int64) error             { return nil }
 func (osFile) SetMark(bool) error              { return nil }
 
 func (osFS) Look(name string) (Status, error) {

@@ -3,6 +3,8 @@
 package durable_test
 
 import (
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -11,19 +13,21 @@ import (
 	"sallyport/internal/durable"
 )
 
-// TestRoom is what is left on the disk, which a small disk in test/faults shows too.
-func TestRoom(t *testing.T) {
+// TestHasRoom asks for less and for more than there is; a small disk, and limits, are in test/faults.
+func TestHasRoom(t *testing.T) {
 	f, err := durable.OS.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	room, err := f.Room()
-	if err != nil || room < 4096 {
-		t.Errorf("there is room for %d bytes, %v", room, err)
+	if err := f.HasRoom(4096); err != nil {
+		t.Errorf("of a page: %v", err)
+	}
+	if err := f.HasRoom(math.MaxInt64); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("of 8 EiB: %v", err)
 	}
 	f.Close()
-	if room, err := f.Room(); err == nil {
-		t.Errorf("of a closed file: room for %d bytes", room)
+	if err := f.HasRoom(1); err == nil {
+		t.Error("of a closed file")
 	}
 }
 

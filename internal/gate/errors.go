@@ -31,6 +31,7 @@ const (
 	harmless               // the same, where the policy says that it can be sent again
 	before                 // the effect is there from before
 	carriedOut             // the call was answered
+	owed                   // a call that nothing can tell from another one was answered, and its record is still to come
 )
 
 var doneWords = map[done]string{
@@ -43,6 +44,7 @@ var doneWords = map[done]string{
 	harmless:   "inconclusive: it may or may not have been done; the same request_id can be sent again, which the policy calls harmless",
 	before:     "it was done before, and will not be done again",
 	carriedOut: "the call itself was carried out",
+	owed:       "the call itself was carried out: do not send it again; it is recorded when this is mended, before the next change here",
 }
 
 // UnavailableError says that the gate could not do its own work, how far a call came, and what

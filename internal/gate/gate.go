@@ -186,7 +186,7 @@ func (g *Gate) forward(ctx context.Context, c *Call, w *course) (Result, error) 
 // forwardVerified is forward of a call that is verified. What comes first is what is left in its lane, from which the record
 // is made if the process dies; else it has one record, with the verdict.
 func (g *Gate) forwardVerified(ctx context.Context, c *Call, w *course, cl *clearance) (Result, error) {
-	if err := g.ledger.Ready(); err != nil {
+	if err := g.ledger.ReadyWithRoom(); err != nil {
 		return Result{}, g.unavailable(nothing, err)
 	}
 	if ctx.Err() != nil {
@@ -201,16 +201,20 @@ func (g *Gate) forwardVerified(ctx context.Context, c *Call, w *course, cl *clea
 	}
 	w.rec.Attempt, w.rec.Outcome = mutation.NewAttempt(), ledger.Inconclusive
 	if err := g.begin(c, w, cl, nil); err != nil {
-		return Result{}, g.unavailable(nothing, err)
+		w.rec.Outcome = ledger.Failed // whatever stands in the lane all the same: the call is known not to have been made
+		return Result{}, g.unavailable(nothing, errors.Join(err, g.ledger.Append(w.rec)))
 	}
 	result, cause := g.invoke(ctx, c, w.rec.ArgsDigest)
 	if cause != nil {
 		return Result{}, g.unfinished(ctx, c, w, cl, nil, cause)
 	}
 	w.rec.Outcome = w.outcomeOf(&result)
-	var err error
-	if result.Checks, err = g.conclude(ctx, c, w, cl, result); err != nil {
+	checks, err := g.conclude(ctx, c, w, cl, result)
+	switch result.Checks = checks; {
+	case errors.Is(err, errEnding):
 		return Result{}, g.unavailable(carriedOut, err)
+	case err != nil:
+		return Result{}, g.unavailable(owed, err)
 	}
 	return result, nil
 }

@@ -189,16 +189,21 @@ func (g *Gate) conclude(ctx context.Context, c *Call, w *course, cl *clearance, 
 		f = g.verify(ctx, c, w.pol, w.remains(c, result))
 	}
 	f.mark(w.rec)
-	return g.settleFound(cl.lane, c.scope(), w.rec, f)
+	_, claimed := w.key(c)
+	return g.settleFound(cl.lane, c.scope(), w.rec, f, claimed)
 }
 
 // settleFound makes a record durable with what was found, and then what follows from it: the scope is stopped, or it is clear.
-// A stop does not wait for the ledger: where the record cannot be written it holds all the same.
-func (g *Gate) settleFound(lane *interlock.Lane, scope interlock.Scope, rec *ledger.Record, f finding) (Checks, error) {
+// A stop does not wait for the ledger: where the record cannot be written it holds all the same, and keeps the record, unless
+// the call has a claim that does.
+func (g *Gate) settleFound(lane *interlock.Lane, scope interlock.Scope, rec *ledger.Record, f finding, claimed bool) (Checks, error) {
 	err := g.ledger.AppendAll(append([]*ledger.Record{rec}, f.looks...)...)
 	switch {
 	case f.verdict == Stop:
 		stop := interlock.Stop{Scope: scope, Tool: rec.Name, Rule: f.rule, Reason: f.reason, Attempt: rec.Attempt, Time: time.Now().UnixNano()}
+		if err != nil && !claimed {
+			stop.Record = keptRecord(rec)
+		}
 		if stopErr := lane.Stop(stop); stopErr != nil { // what Begin wrote stays, and the verdict is on record
 			g.log.Error("a stop could not be written; it will be before the next change", "server", scope.Server, "error", stopErr)
 		}

@@ -88,6 +88,8 @@ type remnant struct {
 	offset int64
 	keyed  bool
 	key    mutation.Key
+
+	unclear error // why the rules cannot be read: those of another release, say
 }
 
 // leftAttempt is the attempt of what left wrote, "" if it cannot be read.
@@ -100,7 +102,7 @@ func leftAttempt(left []byte) string {
 	return attempt
 }
 
-// readLeft reads what left wrote.
+// readLeft reads what left wrote. Of what has no rules that can be read the call is known all the same.
 func readLeft(left []byte) (*remnant, error) {
 	v, err := canon.Parse(left)
 	if err != nil {
@@ -146,13 +148,11 @@ func readLeft(left []byte) (*remnant, error) {
 	}
 	for member := range v.Get("verify").Elements() {
 		rule, err := readVerification(member)
-		if err != nil {
-			return nil, err
-		}
+		r.unclear = errors.Join(r.unclear, err)
 		r.verify = append(r.verify, rule)
 	}
 	if len(r.verify) == 0 {
-		return nil, errors.New("it has no rule by which to verify")
+		r.unclear = errors.New("it has no rule by which to verify")
 	}
 	return r, nil
 }
@@ -176,10 +176,11 @@ func readVerification(v canon.Value) (*policy.Verification, error) {
 // comes of it. The caller has the lane. c is the next call of the same principal at the same server, by whose way it looks.
 // An error says that it could not be found out yet; the next one will try again.
 func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *interlock.Lane, left []byte) (*interlock.Stop, error) {
+	const unreadable = "an earlier call was cut off before it was verified, and what it left cannot be read"
 	r, err := readLeft(left)
 	if err != nil {
-		g.log.Error("what a crash left to be verified cannot be read", "server", c.upstream(), "error", err)
-		return g.stopLane(lane, interlock.Stop{Scope: c.scope(), Reason: "an earlier call was cut off before it was verified, and what it left cannot be read"})
+		g.log.Error(unreadable, "server", c.upstream(), "error", err)
+		return g.stopLane(lane, interlock.Stop{Scope: c.scope(), Reason: unreadable})
 	}
 	verdict, err := g.ledger.VerdictOn(r.attempt, r.offset)
 	switch {
@@ -197,6 +198,9 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 		return nil, err
 	case fate == notSent || fate == ledger.Failed || answer.Open && !answer.Task: // there is nothing to be verified
 		return nil, lane.Clear()
+	case r.unclear != nil:
+		g.log.Error(unreadable, "server", c.upstream(), "attempt", r.attempt, "error", r.unclear)
+		return g.stopLane(lane, r.stop(c, unreadable))
 	case c.Observe == nil:
 		return nil, errors.New("an earlier call must be verified first, and nothing can be observed on this way")
 	case answer.Task:
@@ -218,7 +222,7 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 // later.
 func (g *Gate) followUp(c *Call, lane *interlock.Lane, r *remnant, f finding) (*interlock.Stop, error) {
 	f.mark(&r.rec)
-	checks, err := g.settleFound(lane, c.scope(), &r.rec, f)
+	checks, err := g.settleFound(lane, c.scope(), &r.rec, f, r.keyed)
 	if checks == Differed {
 		stop := r.stop(c, f.reason)
 		stop.Rule = f.rule
@@ -228,7 +232,11 @@ func (g *Gate) followUp(c *Call, lane *interlock.Lane, r *remnant, f finding) (*
 }
 
 func (r *remnant) stop(c *Call, reason string) interlock.Stop {
-	return interlock.Stop{Scope: c.scope(), Tool: r.tool, Rule: r.verify[0].Rule, Reason: reason, Attempt: r.attempt}
+	stop := interlock.Stop{Scope: c.scope(), Tool: r.tool, Reason: reason, Attempt: r.attempt}
+	if r.unclear == nil {
+		stop.Rule = r.verify[0].Rule
+	}
+	return stop
 }
 
 // stopLane stops a scope for what was found out earlier.
@@ -270,10 +278,13 @@ func (g *Gate) fate(r *remnant) (ledger.Outcome, Result, error) {
 // fateOfUnkeyed is fate of a call of which there is no claim. It is recorded when it is over: one that has no record may have
 // been sent, and gets its record now.
 func (g *Gate) fateOfUnkeyed(r *remnant) (ledger.Outcome, error) {
-	// A look that failed is a record of the attempt as well, but then there is one before it of what the call came to.
+	trace, err := g.ledger.Trace(r.attempt, r.offset)
+	if err != nil {
+		return notSent, err
+	}
 	for _, outcome := range []ledger.Outcome{ledger.Committed, ledger.Inconclusive, ledger.Forwarded, ledger.Failed} {
-		if held, err := g.ledger.Holds(r.attempt, outcome, r.offset); err != nil || held {
-			return outcome, err
+		if trace.Has(outcome) {
+			return outcome, nil
 		}
 	}
 	g.log.Warn("a call was cut off, and nobody can know whether it was carried out: what it left is looked at before the next change",
@@ -281,25 +292,6 @@ func (g *Gate) fateOfUnkeyed(r *remnant) (ledger.Outcome, error) {
 	rec := r.rec
 	rec.Outcome = ledger.Inconclusive
 	return rec.Outcome, g.ledger.Append(&rec)
-}
-
-// recordLeft records the calls that a crash kept from being recorded, and of which there is no claim. What they left is looked
-// at before the next change in their scope, and not here.
-func (g *Gate) recordLeft(ctx context.Context) error {
-	if g.Stops == nil {
-		return nil
-	}
-	return g.Stops.EachLeft(ctx, func(left []byte) error {
-		r, err := readLeft(left)
-		if err != nil || r.keyed {
-			return nil // of what cannot be read the next change makes a stop
-		}
-		verdict, err := g.ledger.VerdictOn(r.attempt, r.offset)
-		if err == nil && verdict == "" {
-			_, err = g.fateOfUnkeyed(r)
-		}
-		return err
-	})
 }
 
 // awaitsInput reports whether a result that is not the end of its call certainly is one that wants something of the client,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"sallyport/internal/interlock"
@@ -235,10 +234,10 @@ func (g *Gate) completeLate(t *Tool, claim *mutation.Claim) error {
 }
 
 // Recover settles what crashes left behind, for those of the tools that are given and for upstreams' tools, of which it
-// records what is known and no more; so it does of verified calls without a key. What another process is at this moment is left to it. The errors say what could not
+// records what is known and no more; so it does of verified calls without a claim. What another process is at this moment is left to it. The errors say what could not
 // be settled; a call for the same key will try again.
 func (g *Gate) Recover(ctx context.Context, tools []*Tool) error {
-	if err := g.ledger.Ready(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+	if err := g.ledger.Ready(); err != nil {
 		return fmt.Errorf("looking at the ledger: %w", err)
 	}
 	keys, err := g.claims.Unsettled()
@@ -249,7 +248,7 @@ func (g *Gate) Recover(ctx context.Context, tools []*Tool) error {
 	for _, t := range tools {
 		byName[t.Name] = t
 	}
-	errs := []error{g.claims.Sweep(), g.recordLeft(ctx)}
+	errs := []error{g.claims.Sweep(), g.recordOwed(ctx)}
 	for _, key := range keys {
 		if ctx.Err() != nil {
 			return errors.Join(append(errs, ctx.Err())...)

@@ -178,10 +178,14 @@ func (s Scope) json() []byte {
 	return append(b, '}')
 }
 
-// stopBody spells a stop. It is never too long for a frame: a stop must not fail for its words.
+// stopBody spells a stop. It is never too long for a frame: a stop must not fail for its words, nor for its record, without
+// which it goes then.
 func stopBody(stop Stop) []byte {
 	b := canon.AppendString([]byte(`{"attempt":`), cut(stop.Attempt))
 	b = canon.AppendString(append(b, `,"reason":`...), cut(stop.Reason))
+	if record := canon.AppendString(nil, stop.Record); stop.Record != "" && len(record) <= MostRecord {
+		b = append(append(b, `,"record":`...), record...)
+	}
 	b = canon.AppendString(append(b, `,"rule":`...), cut(stop.Rule))
 	b = strconv.AppendInt(append(b, `,"time":`...), stop.Time, 10)
 	b = canon.AppendString(append(b, `,"tool":`...), cut(stop.Tool))
@@ -313,6 +317,7 @@ func parseStop(scope Scope, body []byte) (Stop, error) {
 		}
 		*field = text
 	}
+	stop.Record, _ = v.Get("record").Text()
 	when, ok := v.Get("time").Int()
 	if !ok {
 		return Stop{}, errSlot

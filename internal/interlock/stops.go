@@ -21,8 +21,11 @@ const (
 	ApprovalsDir = "approvals"
 )
 
-// MostLeft is how many bytes Lane.Begin takes.
-const MostLeft = 1 << 20
+// MostLeft is how many bytes Lane.Begin takes, MostRecord how many the record of a stop may have.
+const (
+	MostLeft   = 1 << 20
+	MostRecord = 128 << 10
+)
 
 // Scope is what a stop holds back: the mutations of one principal at one server. Server is "" for our own tools, and
 // "hook/HOST/SESSION" for the session of a hook's host. Both are UTF-8 of at most 4 KiB, whatever they say.
@@ -36,6 +39,10 @@ type Stop struct {
 	Reason  string // in words, without arguments
 	Attempt string // of the call; "" where it had none
 	Time    int64  // nanoseconds since the epoch
+
+	// Record is the call's record (ledger.Record.Body), at most MostRecord bytes, where the ledger could not take it and nothing
+	// else has it; else "". It has to be there before the stop is released.
+	Record string
 
 	// Slot is the name of a latch that cannot be read, which holds the scope back all the same; "" of one that can. Of such a
 	// one only Reason is given, and Scope where it can be told.
@@ -273,44 +280,8 @@ func readNow(f durable.File, sum slotSum) (frame, error) {
 	return now.now()
 }
 
-// leftPatience is how long EachLeft waits for a lane: whoever has it sees to what was left.
-const leftPatience = 200 * time.Millisecond
-
-// EachLeft calls see with what Begin was given, for each scope in which a process died before what it began was verified. It
-// has the lane meanwhile. A scope whose lane somebody else has is left out. The errors, also those of see, keep nobody from
-// the other scopes.
-func (s *Stops) EachLeft(ctx context.Context, see func(left []byte) error) error {
-	var errs []error
-	err := s.each(func(name string, at place, standing Standing, found frame, err error) {
-		if err != nil || standing != Left {
-			return // what cannot be read is in List
-		}
-		if err := s.seeLeft(ctx, at, found.scope, see); err != nil {
-			errs = append(errs, fmt.Errorf("looking at what was left in %s: %w", name, err))
-		}
-	})
-	return errors.Join(append(errs, err)...)
-}
-
-func (s *Stops) seeLeft(ctx context.Context, at place, scope Scope, see func(left []byte) error) error {
-	waiting, cancel := context.WithTimeout(ctx, leftPatience)
-	defer cancel()
-	lane, err := s.enter(waiting, at, scope)
-	if err != nil {
-		if waiting.Err() != nil {
-			return ctx.Err()
-		}
-		return err
-	}
-	defer lane.Leave()
-	if standing, _, left := lane.Found(); standing == Left {
-		return see(left)
-	}
-	return nil
-}
-
 // each looks at all slots. The error is that of listing them.
-func (s *Stops) each(see func(name string, at place, standing Standing, found frame, err error)) error {
+func (s *Stops) each(see func(name string, standing Standing, found frame, err error)) error {
 	if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
@@ -322,9 +293,8 @@ func (s *Stops) each(see func(name string, at place, standing Standing, found fr
 	}
 	for _, name := range names {
 		if sum, ok := sumNamed(name); ok {
-			at := s.placeOf(sum)
-			standing, found, err := s.look(at)
-			see(name, at, standing, found, err)
+			standing, found, err := s.look(s.placeOf(sum))
+			see(name, standing, found, err)
 		}
 	}
 	return nil
@@ -338,7 +308,7 @@ func (s *Stops) List() ([]Stop, error) { return s.Survey(func(Scope, []byte) {})
 // the other meanwhile is not missed. It takes no lane and writes nothing.
 func (s *Stops) Survey(left func(scope Scope, left []byte)) ([]Stop, error) {
 	var stops []Stop
-	err := s.each(func(name string, _ place, standing Standing, found frame, err error) {
+	err := s.each(func(name string, standing Standing, found frame, err error) {
 		switch {
 		case err != nil:
 			stops = append(stops, Stop{Scope: found.scope, Slot: name, Reason: fmt.Sprintf("the latch %s cannot be read: %v", name, err)})

@@ -130,53 +130,6 @@ func TestLeftLane(t *testing.T) {
 	}
 }
 
-// TestEachLeft sees to what the dead left, and to nothing of the living.
-func TestEachLeft(t *testing.T) {
-	dir := t.TempDir()
-	s, others := openStops(t, dir), openStops(t, dir)
-	scope := func(name string) Scope { return Scope{Principal: "local", Server: name} }
-	for _, name := range []string{"left", "left too", "taken"} {
-		l := enter(t, others, scope(name))
-		must(t, l.Begin([]byte(`"`+name+`"`)))
-		l.Leave()
-	}
-	defer enter(t, others, scope("taken")).Leave()
-	busy := enter(t, others, scope("busy"))
-	defer busy.Leave()
-	must(t, busy.Begin(toPour))
-	must(t, others.Latch(t.Context(), Stop{Scope: scope("stopped")}))
-	l := enter(t, others, scope("clear"))
-	must(t, l.Begin(toPour))
-	must(t, l.Clear())
-	l.Leave()
-	l = enter(t, others, scope("damaged"))
-	must(t, l.Begin(toPour))
-	l.Leave()
-	must(t, os.WriteFile(filepath.Join(dir, scope("damaged").sum().name()), []byte("nonsense"), 0o600))
-
-	var seen []string
-	errSee := errors.New("one cannot be seen to")
-	err := s.EachLeft(t.Context(), func(left []byte) error {
-		seen = append(seen, string(left))
-		if string(left) == `"left"` {
-			return errSee
-		}
-		return nil
-	})
-	slices.Sort(seen)
-	if want := []string{`"left too"`, `"left"`}; !slices.Equal(seen, want) || !errors.Is(err, errSee) {
-		t.Errorf("saw %q, %v, want %q and the error of one", seen, err, want)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err = s.EachLeft(ctx, func(left []byte) error { t.Errorf("saw %s after the end", left); return nil })
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end: %v", err)
-	}
-	none := openStops(t, filepath.Join(dir, "none"))
-	must(t, none.EachLeft(t.Context(), func([]byte) error { return errSee }))
-}
-
 // TestSurvey tells the stops and what was left in one look, and nothing of the living, whose lanes it leaves alone.
 func TestSurvey(t *testing.T) {
 	dir := t.TempDir()
@@ -193,7 +146,7 @@ func TestSurvey(t *testing.T) {
 	busy := enter(t, others, scope("busy"))
 	must(t, busy.Begin(toPour))
 	stop := spilt
-	stop.Scope = scope("stopped")
+	stop.Scope, stop.Record = scope("stopped"), `{"name":"pour"}`
 	must(t, others.Latch(t.Context(), stop))
 	l := enter(t, others, scope("clear"))
 	must(t, l.Begin(toPour))

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"sallyport/internal/canon"
@@ -117,20 +116,20 @@ func (l *Ledger) noteTorn(torn durable.Torn) durable.Line[hash] {
 	return l.line(note.encode())
 }
 
-// leastRoom is what must be left on the disk, in bytes, for a record that is still to come, with those of the calls that look.
+// Ready reports why a record could not be appended now: the file was removed, replaced or
+// tampered with, an earlier sync failed. It writes nothing, unless there is a torn tail to mend.
+func (l *Ledger) Ready() error { return l.view(nil) }
+
+// leastRoom is what must be left, in bytes, for a record that is still to come, with those of the calls that look. Nobody reserves it.
 const leastRoom = 64 << 10
 
-// Ready reports why a record could not be appended now: the file was removed, replaced or
-// tampered with, an earlier sync failed, the disk is full (syscall.ENOSPC). It writes nothing, unless there is a torn tail to mend.
-func (l *Ledger) Ready() error {
-	if err := l.view(nil); err != nil {
+// ReadyWithRoom is Ready for a record of which nothing is written before what it tells of: it is an error as well where the disk is
+// full (syscall.ENOSPC), or the file may not grow (syscall.EFBIG). What a quota leaves it does not see.
+func (l *Ledger) ReadyWithRoom() error {
+	if err := l.Ready(); err != nil {
 		return err
 	}
-	room, err := l.log.Room()
-	if err == nil && room < leastRoom {
-		err = fmt.Errorf("%d bytes are left for the ledger: %w", room, syscall.ENOSPC)
-	}
-	return err
+	return l.log.HasRoom(leastRoom)
 }
 
 // View calls view with the records as they are now: whole and durable up to end, where a line ends. It keeps nobody from
@@ -193,7 +192,7 @@ func (l *Ledger) holds(from int64, members ...[]byte) (bool, error) {
 func (l *Ledger) each(from int64, line func([]byte) error, members ...[]byte) error {
 	return l.View(func(r io.ReaderAt, end int64) error {
 		if from > end {
-			return fmt.Errorf("the ledger ends at byte %d, but it was at %d before: records were lost", end, from)
+			return recordsLost(end, from)
 		}
 		return eachLine(io.NewSectionReader(r, from, end-from), func(text []byte) error {
 			for _, member := range members {
@@ -204,24 +203,6 @@ func (l *Ledger) each(from int64, line func([]byte) error, members ...[]byte) er
 			return line(text)
 		})
 	})
-}
-
-// VerdictOn returns the last verdict, CONTINUE, STOP or ROLLBACK, that the records from an offset on, which End gave earlier,
-// have of an attempt; "" if they have none. It is an error for the ledger to be shorter than that.
-func (l *Ledger) VerdictOn(attempt string, from int64) (string, error) {
-	verdict := ""
-	err := l.each(from, func(line []byte) error {
-		v, err := canon.Parse(line)
-		if err != nil {
-			return fmt.Errorf("reading a record: %w", err)
-		}
-		of, _ := v.Get("attempt").Text()
-		if said, _ := v.Get("verdict").Text(); said != "" && of == attempt {
-			verdict = said
-		}
-		return nil
-	}, wanted("attempt", attempt), []byte(`"verdict":`))
-	return verdict, err
 }
 
 // Close makes durable what AppendSoon was given, and closes the ledger. It must be the last call.

@@ -79,6 +79,9 @@ func TestDiskFullBetweenEffectAndVerdict(t *testing.T) {
 				if got := k.put(how{}, "earlier")[0]; verdictIn(got) != "true" {
 					t.Fatalf("the earlier call heard %s", got)
 				}
+				for size(t, k.dir.ledger())%4096 < 3600 { // so that the record does not fit into what the ledger has of the disk
+					k.put(how{}, fmt.Sprint("more", size(t, k.dir.ledger())))
+				}
 				first := k.put(how{lies: lies, more: fmt.Sprintf(`,"fill":%q,"pad":"%s"`, ballast, strings.Repeat("x", 900))}, "first", "second")
 				if !exists(ballast) {
 					t.Fatal("the disk was not filled: the test tests nothing")
@@ -96,6 +99,9 @@ func TestDiskFullBetweenEffectAndVerdict(t *testing.T) {
 						t.Errorf("once there is room heard %s\n%s", got, k.read("log"))
 					}
 				}
+				if records, err := os.ReadFile(k.dir.ledger()); err != nil || strings.Count(string(records), `"request_id":"key-first"`) == 0 {
+					t.Errorf("the first call is not on record, %v:\n%s", err, records)
+				}
 				if log := k.read("log"); strings.Contains(log, "third") || strings.Count(log, "received first") != 1 {
 					t.Errorf("the server did\n%s", log)
 				}
@@ -103,6 +109,24 @@ func TestDiskFullBetweenEffectAndVerdict(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLedgerThatMayNotGrow: under a limit on the sizes of files a call is not made whose record would come after it, and would not
+// fit.
+func TestLedgerThatMayNotGrow(t *testing.T) {
+	t.Parallel()
+	k := newLooker(t, "")
+	if got := k.put(how{}, "earlier")[0]; verdictIn(got) != "true" {
+		t.Fatalf("the earlier call heard %s", got)
+	}
+	limited := []string{"sh", "-c", fmt.Sprintf(`ulimit -S -f %d; exec "$@"`, size(t, k.dir.ledger())/512+16), "sh"}
+	if got := k.put(how{wrap: limited}, "next")[0]; !refusedInWords(got) || !strings.Contains(got, "ulimit -f") || strings.Contains(k.read("log"), "next") {
+		t.Errorf("heard %s\n%s", got, k.read("log"))
+	}
+	if got := k.put(how{}, "after")[0]; verdictIn(got) != "true" {
+		t.Errorf("without the limit heard %s", got)
+	}
+	mustVerify(t, k.dir)
 }
 
 // TestLatchesThatCannotBeWritten: the folder of the latches is there and on a disk that can only be read. What only reads and

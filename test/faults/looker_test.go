@@ -313,6 +313,44 @@ func TestGateDiesBetweenEffectAndLook(t *testing.T) {
 	}
 }
 
+// A run dies with the gate, after the server has acted for it; whoever resumes it has the call on record, though no server is
+// started on the folder.
+func TestRunRecordsWhatARunLeft(t *testing.T) {
+	t.Parallel()
+	k := newLooker(t, "")
+	plan, servers := filepath.Join(k.home, "plan.yaml"), filepath.Join(k.home, "servers.json")
+	must(t, os.WriteFile(plan, []byte(`version: 1
+steps:
+  - id: one
+    call:    {tool: put, arguments: {request_id: key-first, text: first}}
+    observe: {tool: look, arguments: {text: first}}
+    expect:  'observation.lines.exists(l, l == "first")'
+`), 0o600))
+	run := func(kills string, args ...string) {
+		must(t, os.WriteFile(servers, fmt.Appendf(nil, `{"mcpServers":{"looker":{"command":%q,"env":{%q:%q,%q:%q}}}}`,
+			writerBinary, lookerDir, k.home, lookerKills, kills), 0o600))
+		out, _ := command(t, append([]string{"run", plan, "--policy", k.rule, "--ledger", string(k.dir), "--servers", servers}, args...)...)
+		t.Log(out)
+	}
+	run("acted")
+	if !strings.Contains(k.read("log"), "acted first") {
+		t.Fatal("the run was not killed: the test tests nothing")
+	}
+	run("", "--resume")
+	records, err := os.ReadFile(k.dir.ledger())
+	must(t, err)
+	calls := 0
+	for line := range strings.Lines(string(records)) {
+		if strings.Contains(line, `"name":"put"`) && strings.Contains(line, `"method":"tools/call"`) && strings.Contains(line, `"outcome":"inconclusive"`) {
+			calls++
+		}
+	}
+	if calls != 1 {
+		t.Errorf("the call is on record %d times:\n%s", calls, records)
+	}
+	mustVerify(t, k.dir)
+}
+
 // The gate dies, and the next one while it looks what the first left, and the next when it has been shown: whoever comes then
 // looks again.
 func TestGateDiesAgainWhileItLooksBack(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path"
 	"sort"
 	"sync"
+	"syscall"
 
 	"sallyport/internal/durable"
 )
@@ -40,7 +40,8 @@ type FS struct {
 	history []change
 	failOn  func(op Op, name string, changes int) error
 	nodes   uint64 // how many were made
-	used    int64  // of the room that there is
+	bounded bool   // by room
+	room    int64  // bytes
 }
 
 var _ durable.FS = (*FS)(nil)
@@ -274,18 +275,21 @@ func (f *file) WriteAt(b []byte, offset int64) (int, error) {
 	return len(b), nil
 }
 
-// Room is as large as may be, or what Leave was told.
-func (f *file) Room() (int64, error) {
+// HasRoom is an error if Leave said so.
+func (f *file) HasRoom(bytes int64) error {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
-	return math.MaxInt64 - f.fs.used, nil
+	if f.fs.bounded && f.fs.room < bytes {
+		return &fs.PathError{Op: "write", Path: f.name, Err: syscall.ENOSPC}
+	}
+	return nil
 }
 
 // Leave makes files say that there is only so much room, in bytes. Writes succeed all the same: see FailOn.
 func (f *FS) Leave(room int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.used = math.MaxInt64 - room
+	f.bounded, f.room = true, room
 }
 
 func (f *file) Truncate(size int64) error {

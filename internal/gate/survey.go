@@ -15,8 +15,8 @@ type Unverified struct {
 	Attempt string   // of the call, as in its records
 	Rules   []string // the ids of the rules by which it is to be verified, one at least
 
-	// Unreadable says that what was left cannot be read: then only Scope is known, and the next change there is denied and makes a
-	// stop of it.
+	// Unreadable says that what was left, or its rules, cannot be read: then only Scope is given, and the next change there is denied
+	// and makes a stop of it.
 	Unreadable bool
 }
 
@@ -36,7 +36,7 @@ func Survey(s *interlock.Stops) (stops []interlock.Stop, unverified []Unverified
 // unverifiedOf reads what a call left as the next one in the scope will.
 func unverifiedOf(scope interlock.Scope, left []byte) Unverified {
 	r, err := readLeft(left)
-	if err != nil {
+	if err != nil || r.unclear != nil {
 		return Unverified{Scope: scope, Unreadable: true} // what the error says may have arguments in it
 	}
 	u := Unverified{Scope: scope, Tool: r.tool, Attempt: r.attempt}
