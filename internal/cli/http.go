@@ -55,6 +55,7 @@ func listenHTTP(opt *serveOptions, door *gate.Gate, front *gateway.Server, wired
 		MCP:      front,
 		Options:  wired,
 		Identify: f.identify,
+		Refused:  f.refused,
 		Origins:  opt.origins,
 		Hosts:    opt.hosts,
 		End:      front.End,
@@ -76,12 +77,14 @@ func (f *httpFront) identify(r *http.Request) (streamable.Caller, bool) {
 		return streamable.Caller{Principal: anonymous}, true
 	}
 	who, ok := tokens.Identify(r)
-	if !ok {
-		if err := f.refusals.note(time.Now()); err != nil {
-			f.log.Error("a refused request could not be recorded", "error", err)
-		}
-	}
 	return streamable.Caller{Principal: who.Name, Tenant: who.Tenant}, ok
+}
+
+// refused records that a request was not let in.
+func (f *httpFront) refused(_ *http.Request, by streamable.Refusal) {
+	if err := f.refusals.note(time.Now(), by); err != nil {
+		f.log.Error("a refused request could not be recorded", "error", err)
+	}
 }
 
 // loadTokens reads the token file, if one was named.
@@ -100,30 +103,37 @@ func (f *httpFront) loadTokens() error {
 	return nil
 }
 
-// maxRefusals is how many refused requests are recorded in a second: a flood of them must not fill the disk.
+// maxRefusals is how many requests that are refused by the same are recorded in a second: a flood of them must not fill the disk.
 const maxRefusals = 10
 
-// refusals records requests that had no good token.
+// refusalWords are the reasons as they stand in records. What a request says of itself is not in them.
+var refusalWords = map[streamable.Refusal]string{
+	streamable.ByHost:   "the request named a host that is not served here",
+	streamable.ByOrigin: "the request came from an origin that is not let in",
+	streamable.ByToken:  "the request had no good bearer token",
+}
+
+// refusals records requests that were not let in.
 type refusals struct {
 	door *gate.Gate
 
 	mu     sync.Mutex // guards what follows
 	second int64
-	count  int
+	counts map[streamable.Refusal]int
 }
 
-func (r *refusals) note(now time.Time) error {
+func (r *refusals) note(now time.Time, by streamable.Refusal) error {
 	r.mu.Lock()
 	if second := now.Unix(); second != r.second {
-		r.second, r.count = second, 0
+		r.second, r.counts = second, map[streamable.Refusal]int{}
 	}
-	r.count++
-	over := r.count > maxRefusals
+	r.counts[by]++
+	over := r.counts[by] > maxRefusals
 	r.mu.Unlock()
 	if over {
 		return nil
 	}
-	return r.door.Note("http", "", anonymous, "token", "the request had no good bearer token")
+	return r.door.Note("http", "", anonymous, string(by), refusalWords[by])
 }
 
 // goodbye is how long open connections have to end.

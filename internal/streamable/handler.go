@@ -32,6 +32,10 @@ type Handler struct {
 	// without a port, besides loopback's.
 	Origins, Hosts []string
 
+	// Refused is told of each request that is let in by nobody, before it is answered: by its Host or Origin (403), or since Identify
+	// does not know who sent it (401). May be nil.
+	Refused func(r *http.Request, by Refusal)
+
 	// Begin and End tell of a legacy session, before its first request and after its last. May be nil.
 	Begin, End func(*wire.Session)
 
@@ -98,8 +102,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	v := &visit{h: h, w: w, r: r, control: http.NewResponseController(w)}
-	if why := h.strange(r); why != "" {
-		v.refuse(http.StatusForbidden, wire.CodeInvalidRequest, why)
+	if by := h.strange(r); by != "" {
+		h.refused(r, by)
+		v.refuse(http.StatusForbidden, wire.CodeInvalidRequest, strangeWords[by])
 		return
 	}
 	known := false
@@ -107,6 +112,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.caller, known = h.Identify(r)
 	}
 	if !known {
+		h.refused(r, ByToken)
 		v.turnOut()
 		return
 	}
@@ -125,6 +131,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.delete()
 	default:
 		v.notAllowed("GET, POST, DELETE")
+	}
+}
+
+// refused tells of a request that is not let in.
+func (h *Handler) refused(r *http.Request, by Refusal) {
+	if h.Refused != nil {
+		h.Refused(r, by)
 	}
 }
 

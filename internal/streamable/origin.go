@@ -8,19 +8,35 @@ import (
 	"strings"
 )
 
-// strange says why a request is not let in by where it comes from, "" if it is. A page on the web can make a browser send
+// Refusal is what a request is not let in by.
+type Refusal string
+
+// What a request is not let in by.
+const (
+	ByHost   Refusal = "host"
+	ByOrigin Refusal = "origin"
+	ByToken  Refusal = "token"
+)
+
+// strangeWords say so to who sent it.
+var strangeWords = map[Refusal]string{
+	ByHost:   "this host name is not served: add it to those that are",
+	ByOrigin: "this origin is not let in: add it to those that are",
+}
+
+// strange says by what a request is not let in that comes from elsewhere, "" if it is let in. A page on the web can make a browser send
 // us requests; it cannot hide its Origin. A name on the web can be made to mean this machine (DNS rebinding); then Host
 // is that name (MCP, streamable HTTP, Security).
-func (h *Handler) strange(r *http.Request) string {
+func (h *Handler) strange(r *http.Request) Refusal {
 	if !h.knownHost(r.Host) {
-		return "this host name is not served: add it to those that are"
+		return ByHost
 	}
 	origins := r.Header.Values("Origin")
 	switch {
 	case len(origins) == 0:
 		return ""
 	case len(origins) > 1 || !h.knownOrigin(origins[0], r):
-		return "this origin is not let in: add it to those that are"
+		return ByOrigin
 	}
 	return ""
 }

@@ -205,8 +205,14 @@ func TestRequestsThatMustNotBeLetIn(t *testing.T) {
 	if got := f.post(t, good, called("count", "Authorization", bearer)...); got.status != 200 || !strings.Contains(got.body, "counted") {
 		t.Errorf("the good request got %d %s", got.status, got.body)
 	}
-	if records := p.read("ledger/ledger.jsonl"); !strings.Contains(records, `"token"`) || strings.Contains(records, token) {
-		t.Errorf("the ledger has\n%s", records)
+	records := p.read("ledger/ledger.jsonl")
+	for _, rule := range []string{"token", "origin", "host"} {
+		if !strings.Contains(records, `"rule":"`+rule+`"`) {
+			t.Errorf("nothing is on record that was refused by its %s", rule)
+		}
+	}
+	if strings.Contains(records, token) || strings.Contains(records, "evil.example") {
+		t.Errorf("what requests say of themselves is on record:\n%s", records)
 	}
 }
 

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sallyport/internal/durable"
+	"sallyport/internal/gate"
+	"sallyport/internal/ledger"
+	"sallyport/internal/mutation"
+	"sallyport/internal/policy"
+	"sallyport/internal/streamable"
+)
+
+// TestFloodOfRefusals records ten a second of each kind, so that one kind hides no other.
+func TestFloodOfRefusals(t *testing.T) {
+	dir := t.TempDir()
+	p, err := policy.Parse("policy.json", []byte(fullPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(durable.OS, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	claims, err := mutation.Open(durable.OS, dir, func() (bool, error) { return false, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer claims.Close()
+	r := refusals{door: gate.New(p, l, claims, slog.New(slog.DiscardHandler))}
+	now := time.Unix(1_800_000_000, 0)
+	for i := range 3 * maxRefusals {
+		if err := r.note(now, streamable.ByOrigin); err != nil {
+			t.Fatal(err)
+		}
+		if i%maxRefusals == 0 {
+			if err := r.note(now, streamable.ByToken); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := r.note(now.Add(time.Second), streamable.ByOrigin); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.note(now.Add(time.Second), streamable.ByHost); err != nil {
+		t.Fatal(err)
+	}
+	records, err := os.ReadFile(filepath.Join(dir, ledger.FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[string]int{"origin": maxRefusals + 1, "token": 3, "host": 1} {
+		if got := strings.Count(string(records), `"rule":"`+rule+`"`); got != want {
+			t.Errorf("%d records by %s, want %d", got, rule, want)
+		}
+	}
+}
