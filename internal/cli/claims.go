@@ -165,12 +165,13 @@ func writeClaims(w io.Writer, dir string, asJSON bool, wanted func(mutation.Foun
 	return found, nil
 }
 
-// tracesOfInconclusive returns what the ledger in a folder has of those of the wanted claims that are inconclusive. It reads no
-// more of it than what was written since the first of them, once.
+// tracesOfInconclusive returns what the ledger in a folder has of those of the wanted claims that are inconclusive, or may be so in
+// a moment. It reads no more of it than what was written since the first of them, once.
 func tracesOfInconclusive(dir string, wanted func(mutation.Found) bool) (map[string]ledger.Trace, error) {
 	var attempts []string
 	from := int64(math.MaxInt64)
 	_ = mutation.Each(durable.OS, dir, func(f mutation.Found) error { // whoever writes the claims sees what cannot be read
+		f.InFlight = false // its process may die before it is written
 		if wanted(f) && claimState(f) == stateInconclusive {
 			attempts, from = append(attempts, f.Attempt), min(from, f.Offset)
 		}

@@ -32,7 +32,7 @@ and your reason into the ledger, as principal operator. Servers need not be stop
 Behind them --list shows what is left to be verified: a process ended between a change and the look at it, and the next change
 of that principal at that server looks first. There is nothing to release in that.
 The ledger's folder is --ledger, else LEDGER_DIR; else it looks into both .ledger and that of wrapped servers and hooks,
-~/.local/state/sallyport. Exit code 1: nothing is stopped.`,
+~/.local/state/sallyport. Exit code 1: nothing is stopped (0 with --list).`,
 		Example: `  sallyport release --list
   sallyport release --server fs --reason "the disk was full; notes.txt written by hand"`,
 		Args: cobra.NoArgs,

@@ -47,6 +47,8 @@ hold and a rollback is not safe. ROLLBACK: it certainly does not hold, and the u
 The run is journaled: one that was stopped or killed is gone on with by --resume, which looks before it repeats anything.
 Without --servers the tools are the built-in ones and the ledger is .ledger, as with sallyport serve. At a terminal there is a
 live table, elsewhere a JSON object a line. SIGINT and SIGTERM stop the run; it can be resumed.
+What earlier crashes left in the ledger's folder is settled meanwhile, and journals of runs that ended more than 30 days ago are
+removed.
 With --list and no PLAN it shows the runs in the folder of --ledger, else LEDGER_DIR; else in both .ledger and that of wrapped
 servers, ~/.local/state/sallyport.
 Exit codes: 0 CONTINUE to the end, 10 STOP, 11 ROLLBACK done, 12 ROLLBACK failed: something is left to be done by hand.`,

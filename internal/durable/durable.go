@@ -98,6 +98,9 @@ type File interface {
 	// processes, not other callers with this same File.
 	TryLockByte(offset int64) (bool, error)
 	UnlockByte(offset int64) error
+	// ByteLocked reports whether another File has one byte of the file, in this process or another. It takes nothing, so that nobody
+	// is kept from it, and the file may be open for reading only.
+	ByteLocked(offset int64) (bool, error)
 	// Is reports whether name still is this file.
 	Is(name string) (bool, error)
 }

@@ -5,7 +5,10 @@ import (
 	"syscall"
 )
 
-const ofdSetLock = 90 // F_OFD_SETLK, <sys/fcntl.h>
+const (
+	ofdSetLock = 90 // F_OFD_SETLK, <sys/fcntl.h>
+	ofdGetLock = 92 // F_OFD_GETLK
+)
 
 // blockSize is what blocks are counted in.
 func blockSize(s *syscall.Statfs_t) uint64 { return uint64(s.Bsize) }

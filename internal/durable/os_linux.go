@@ -6,7 +6,10 @@ import (
 	"syscall"
 )
 
-const ofdSetLock = 37 // F_OFD_SETLK, fcntl(2)
+const (
+	ofdGetLock = 36 // F_OFD_GETLK, fcntl(2)
+	ofdSetLock = 37 // F_OFD_SETLK
+)
 
 // blockSize is what blocks are counted in: f_frsize, where the kernel says it.
 func blockSize(s *syscall.Statfs_t) uint64 {

@@ -102,6 +102,12 @@ func (f osFile) UnlockByte(offset int64) error {
 	return os.NewSyscallError("fcntl", f.lockByte(syscall.F_UNLCK, offset))
 }
 
+func (f osFile) ByteLocked(offset int64) (bool, error) {
+	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: offset, Len: 1}
+	err := uninterrupted(func() error { return syscall.FcntlFlock(f.Fd(), ofdGetLock, &lock) })
+	return lock.Type != syscall.F_UNLCK && err == nil, os.NewSyscallError("fcntl", err)
+}
+
 func (f osFile) lockByte(kind int16, offset int64) error {
 	lock := syscall.Flock_t{Type: kind, Whence: io.SeekStart, Start: offset, Len: 1}
 	return uninterrupted(func() error { return syscall.FcntlFlock(f.Fd(), ofdSetLock, &lock) })

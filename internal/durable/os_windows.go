@@ -19,6 +19,7 @@ func (osFile) TryLockShared() (bool, error)    { return false, ErrUnsupported }
 func (osFile) Unlock() error                   { return ErrUnsupported }
 func (osFile) TryLockByte(int64) (bool, error) { return false, ErrUnsupported }
 func (osFile) UnlockByte(int64) error          { return ErrUnsupported }
+func (osFile) ByteLocked(int64) (bool, error)  { return false, ErrUnsupported }
 func (osFile) HasRoom(int64) error             { return nil }
 func (osFile) SetMark(bool) error              { return nil }
 

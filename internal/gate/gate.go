@@ -213,8 +213,10 @@ func (g *Gate) forwardVerified(ctx context.Context, c *Call, w *course, cl *clea
 	switch result.Checks = checks; {
 	case errors.Is(err, errEnding):
 		return Result{}, g.unavailable(carriedOut, err)
-	case err != nil:
+	case err != nil && (w.rec.Outcome == ledger.Committed || result.Task):
 		return Result{}, g.unavailable(owed, err)
+	case err != nil: // the server says that it did nothing, or asks something, which cannot be passed on now
+		return Result{}, g.unavailable(unkeyed, err)
 	}
 	return result, nil
 }

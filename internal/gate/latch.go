@@ -194,17 +194,21 @@ func (g *Gate) conclude(ctx context.Context, c *Call, w *course, cl *clearance, 
 }
 
 // settleFound makes a record durable with what was found, and then what follows from it: the scope is stopped, or it is clear.
-// A stop does not wait for the ledger: where the record cannot be written it holds all the same, and keeps the record, unless
-// the call has a claim that does.
+// A stop does not wait for the ledger: where the record cannot be written it holds all the same, and keeps the record. Where the
+// call has a claim, that has the call's own record; the stop keeps the verdict.
 func (g *Gate) settleFound(lane *interlock.Lane, scope interlock.Scope, rec *ledger.Record, f finding, claimed bool) (Checks, error) {
 	err := g.ledger.AppendAll(append([]*ledger.Record{rec}, f.looks...)...)
 	switch {
 	case f.verdict == Stop:
 		stop := interlock.Stop{Scope: scope, Tool: rec.Name, Rule: f.rule, Reason: f.reason, Attempt: rec.Attempt, Time: time.Now().UnixNano()}
-		if err != nil && !claimed {
-			stop.Record = keptRecord(rec)
+		if err != nil {
+			kept := *rec
+			if claimed {
+				kept.Outcome = ledger.Observed
+			}
+			stop.Record = keptRecord(&kept)
 		}
-		if stopErr := lane.Stop(stop); stopErr != nil { // what Begin wrote stays, and the verdict is on record
+		if stopErr := lane.Stop(stop); stopErr != nil { // what Begin wrote stays, or the stop is there for all we know
 			g.log.Error("a stop could not be written; it will be before the next change", "server", scope.Server, "error", stopErr)
 		}
 		g.log.Warn("changes are stopped until an operator releases them: see sallyport release", "server", scope.Server,

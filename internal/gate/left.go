@@ -184,6 +184,9 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 	}
 	verdict, err := g.ledger.VerdictOn(r.attempt, r.offset)
 	switch {
+	case errors.Is(err, ledger.ErrRecordsLost): // which will not change: an operator must look
+		g.log.Error("what a crash left to be verified cannot be found in the ledger", "server", c.upstream(), "attempt", r.attempt, "error", err)
+		return g.stopLane(lane, r.stop(c, "an earlier call was cut off before it was verified, and the ledger has lost records since"))
 	case err != nil:
 		return nil, fmt.Errorf("looking for the verdict on attempt %s: %w", r.attempt, err)
 	case verdict == Continue:

@@ -111,44 +111,28 @@ func (g *Gate) Release(ctx context.Context, stop interlock.Stop, reason string) 
 		return interlock.ErrNoStop
 	}
 	found := stops[held]
-	if err := g.payOffBefore(ctx, found); err != nil {
-		return err
-	}
-	err = g.ledger.Append(&ledger.Record{
-		RequestID:    ledger.Missing,
-		Method:       MethodRelease,
-		Name:         found.Tool,
-		Decision:     policy.Allow.String(),
-		Outcome:      ledger.Permitted,
-		ArgsDigest:   emptyDigest, // there were none
-		PolicyDigest: g.policy.Load().Digest(),
-		Principal:    Operator,
-		Rule:         found.Rule,
-		Attempt:      found.Attempt,
-		Reason:       reason,
-		Upstream:     found.Server,
-		Scope:        found.Principal,
+	return g.Stops.ReleaseAfter(ctx, found, func(lane *interlock.Lane) error {
+		if _, now, _ := lane.Found(); now != nil {
+			if err := g.payOffStop(lane, *now); err != nil {
+				return err
+			}
+		}
+		return g.ledger.Append(&ledger.Record{
+			RequestID:    ledger.Missing,
+			Method:       MethodRelease,
+			Name:         found.Tool,
+			Decision:     policy.Allow.String(),
+			Outcome:      ledger.Permitted,
+			ArgsDigest:   emptyDigest, // there were none
+			PolicyDigest: g.policy.Load().Digest(),
+			Principal:    Operator,
+			Rule:         found.Rule,
+			Attempt:      found.Attempt,
+			Reason:       reason,
+			Upstream:     found.Server,
+			Scope:        found.Principal,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	return g.Stops.Release(ctx, found)
-}
-
-// payOffBefore appends the record that a stop keeps before the stop may go.
-func (g *Gate) payOffBefore(ctx context.Context, stop interlock.Stop) error {
-	if stop.Record == "" {
-		return nil
-	}
-	lane, err := g.Stops.Enter(ctx, stop.Scope)
-	if err != nil {
-		return err
-	}
-	defer lane.Leave()
-	if standing, now, _ := lane.Found(); standing == interlock.Stopped {
-		return g.payOffStop(lane, *now)
-	}
-	return nil // somebody released it meanwhile
 }
 
 // Answer is what a person says to an approval at the terminal. It is recorded first. It is an error

@@ -264,7 +264,11 @@ func (l *Lane) put(i int, kind string, body []byte) error {
 	at, start := &l.slot[i], int64(i)*mostFrame
 	seq := l.slot.next()
 	text := appendFrame(seq, kind, l.scope, body)
-	text = append(text, make([]byte, max(pages(len(text)), at.size)-len(text))...)
+	least := pageSize
+	if i == first {
+		least = leastFirst
+	}
+	text = append(text, make([]byte, max(pages(len(text)), at.size, least)-len(text))...)
 	size := len(text)
 	if l.slot.blank() { // there is nothing beside it if it is torn: so it is nothing itself until it is whole
 		begin := text[0]

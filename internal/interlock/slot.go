@@ -32,7 +32,8 @@ import (
 // While a scope is clear the first block says so, and the second holds nothing. What is pending goes there, beside a "clear"
 // that is durable, and is wiped there: whatever is left of it, or of what was to wipe it, is clear or pending. A stop stands in both.
 //
-// All is written in place and filled up to a whole page, so that a slot keeps its size, which would have to be synced too.
+// All is written in place and filled up to whole pages, so that a slot keeps its size, which would have to be synced too. The first
+// block has four from the beginning: a stop with the record of a call must not need room on a disk that is full.
 const (
 	slotMagic = "sallyport slot 2 "
 	cleared   = "clear"
@@ -42,8 +43,9 @@ const (
 	clearSize = 1 // bytes of a slot that is clear whatever it says: those of an earlier version were cut to this
 
 	pageSize   = 4 << 10
-	mostScope  = 4 << 10 // bytes of a principal or a server
-	mostText   = 4 << 10 // bytes of each text of a stop; what is longer is cut
+	leastFirst = 4 * pageSize // bytes of the first block
+	mostScope  = 4 << 10      // bytes of a principal or a server
+	mostText   = 4 << 10      // bytes of each text of a stop; what is longer is cut
 	mostFrame  = 256 << 10
 	mostLatter = mostFrame + MostLeft // bytes of a frame in the second block
 	mostSeq    = 1 << 63

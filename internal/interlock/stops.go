@@ -24,7 +24,7 @@ const (
 // MostLeft is how many bytes Lane.Begin takes, MostRecord how many the record of a stop may have.
 const (
 	MostLeft   = 1 << 20
-	MostRecord = 128 << 10
+	MostRecord = 64 << 10
 )
 
 // Scope is what a stop holds back: the mutations of one principal at one server. Server is "" for our own tools, and
@@ -341,6 +341,12 @@ func (s *Stops) Latch(ctx context.Context, stop Stop) error {
 // Release clears a stop, durably, if it still is that very one (by Time and Attempt, or by a Slot that still cannot be read);
 // else the error is ErrNoStop.
 func (s *Stops) Release(ctx context.Context, stop Stop) error {
+	return s.ReleaseAfter(ctx, stop, func(*Lane) error { return nil })
+}
+
+// ReleaseAfter is Release that does something first, in the stop's lane, when it is known that the stop holds: an error of that
+// is one of ReleaseAfter, and the stop stays.
+func (s *Stops) ReleaseAfter(ctx context.Context, stop Stop, do func(*Lane) error) error {
 	at, err := s.locate(stop.Scope)
 	if stop.Slot != "" {
 		sum, ok := sumNamed(stop.Slot)
@@ -363,6 +369,9 @@ func (s *Stops) Release(ctx context.Context, stop Stop) error {
 	}
 	if !is {
 		return ErrNoStop
+	}
+	if err := do(lane); err != nil {
+		return err
 	}
 	if err := lane.release(); err != nil {
 		return fmt.Errorf("releasing a stop: %w", err)

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -61,9 +62,11 @@ func TracesIn(path string, from int64, attempts ...string) (map[string]Trace, er
 	return t.found, nil
 }
 
-// recordsLost is the error of a ledger that is shorter than it was.
+// ErrRecordsLost says that a ledger is shorter than it was.
+var ErrRecordsLost = errors.New("records were lost")
+
 func recordsLost(end, before int64) error {
-	return fmt.Errorf("the ledger ends at byte %d, but it was at %d before: records were lost", end, before)
+	return fmt.Errorf("the ledger ends at byte %d, but it was at %d before: %w", end, before, ErrRecordsLost)
 }
 
 // tracer gathers what lines tell of the attempts that are sought.

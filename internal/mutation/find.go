@@ -35,7 +35,7 @@ func Find(fsys durable.FS, dir, id string) ([]Found, error) {
 // Each reads the claims in dir and calls each with every key, in the order in which they came to their present state. It
 // takes no claim and changes nothing, so what it finds may be at work. Where there are no claims at all it finds nothing.
 func Each(fsys durable.FS, dir string, each func(Found) error) error {
-	f, err := openClaims(fsys, filepath.Join(dir, FileName))
+	f, err := fsys.OpenRead(filepath.Join(dir, FileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -68,14 +68,6 @@ func Each(fsys durable.FS, dir string, each func(Found) error) error {
 	return nil
 }
 
-// openClaims opens the claims so that their locks can be looked at, or else only to read them.
-func openClaims(fsys durable.FS, path string) (durable.File, error) {
-	if f, err := fsys.Open(path); err == nil {
-		return f, nil
-	}
-	return fsys.OpenRead(path)
-}
-
 func readFound(f durable.File, at place) (Found, error) {
 	line := make([]byte, at.length)
 	if _, err := f.ReadAt(line, at.offset); err != nil {
@@ -93,12 +85,8 @@ func readFound(f durable.File, at place) (Found, error) {
 	return found, nil
 }
 
-// held reports whether somebody holds a claim. To see that it takes the lock for an instant, for which others have
-// patience; where it cannot be taken at all, nobody can tell, and it counts as free.
+// held reports whether somebody holds a claim. Where nobody can tell it counts as free.
 func held(f durable.File, sum keySum) bool {
-	free, err := f.TryLockByte(sum.lockOffset())
-	if free {
-		f.UnlockByte(sum.lockOffset())
-	}
-	return !free && err == nil
+	taken, err := f.ByteLocked(sum.lockOffset())
+	return taken && err == nil
 }

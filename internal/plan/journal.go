@@ -47,7 +47,11 @@ func openJournal(fsys durable.FS, dir string, p *Plan, h header) (*journal, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := takeRun(lock, h.run); err != nil {
+	locked, err := lock.TryLockByte(runLock)
+	if err == nil && !locked {
+		err = &RunningError{Run: h.run}
+	}
+	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	log, err := durable.OpenLog(fsys, path, journalFormat)
@@ -55,22 +59,6 @@ func openJournal(fsys durable.FS, dir string, p *Plan, h header) (*journal, erro
 		return nil, errors.Join(err, lock.Close())
 	}
 	return &journal{header: h, log: log, lock: lock, plan: p}, nil
-}
-
-// takeRun locks a run for whoever carries it out. Who only asks whether somebody does (isRunning) takes that lock as well, for a
-// moment, and must not be taken for one who carries it out.
-func takeRun(f durable.File, run string) error {
-	const most, pause = 200 * time.Millisecond, 5 * time.Millisecond
-	for waited := time.Duration(0); ; waited += pause {
-		locked, err := f.TryLockByte(runLock)
-		if locked || err != nil {
-			return err
-		}
-		if waited >= most {
-			return &RunningError{Run: run}
-		}
-		time.Sleep(pause)
-	}
 }
 
 func (j *journal) close() error { return errors.Join(j.log.Close(), j.lock.Close()) }

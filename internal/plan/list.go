@@ -44,8 +44,8 @@ type Listed struct {
 }
 
 // List tells of the runs whose journals are in dir, the oldest first; there may be none, and no dir. A journal that cannot be
-// read is listed as Unreadable, with the reason. It changes nothing, and waits for nobody: of the locks it takes each run's own
-// only, for a moment, to see whether somebody else has it. What happens meanwhile it may or may not see.
+// read is listed as Unreadable, with the reason. It changes nothing, takes no lock and waits for nobody. What happens meanwhile it
+// may or may not see.
 func List(fsys durable.FS, dir string) ([]Listed, error) {
 	ids, err := runIDs(fsys, dir)
 	if err != nil {
@@ -155,10 +155,10 @@ func read(fsys durable.FS, dir string, h header) (*sitting, error) {
 
 // isRunning reports whether somebody carries out the run of a journal.
 func isRunning(fsys durable.FS, path string) (bool, error) {
-	f, err := fsys.Open(path)
+	f, err := fsys.OpenRead(path)
 	if err != nil {
 		return false, err
 	}
-	free, err := f.TryLockByte(runLock)
-	return !free && err == nil, errors.Join(err, f.Close()) // which lets go of it
+	taken, err := f.ByteLocked(runLock)
+	return taken, errors.Join(err, f.Close())
 }

@@ -3,12 +3,15 @@ package plan
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -220,32 +223,30 @@ func TestListDisturbsNobody(t *testing.T) {
 	}
 }
 
-// TestALockOfAMomentIsWaitedFor: whoever lists runs has the lock of each for a moment. Who has it for longer carries the run out.
-func TestALockOfAMomentIsWaitedFor(t *testing.T) {
-	for held, want := range map[time.Duration]bool{50 * time.Millisecond: true, time.Minute: false} {
-		synctest.Test(t, func(t *testing.T) {
-			b := &bench{call: func(context.Context, string, string, string) (string, error) { return `{"ok":false}`, nil }}
-			r, p := b.runner(t), mustPlan(t, plain(oneStep))
-			r.FS, r.Dir = crashfs.New(), "runs"
-			report := mustRun(t, r, p)
-			f, err := r.FS.Open("runs/" + report.Run + ".jsonl")
-			if err != nil {
-				t.Fatal(err)
+// TestListsSeeNotEachOther: whoever lists runs is not taken for somebody who carries one out, and needs no more than to read.
+func TestListsSeeNotEachOther(t *testing.T) {
+	p, dir := mustPlan(t, plain(undoable("x"))), t.TempDir()
+	path := filepath.Join(dir, "stopped.jsonl")
+	if err := os.WriteFile(path, journalOf(p, "stopped", time.Now(), stops...), 0o400); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 300 {
+				if l, err := List(readOnly{durable.OS}, dir); err != nil || len(l) != 1 || l[0].State != Halted {
+					t.Errorf("%+v, %v", l, err)
+					return
+				}
 			}
-			if locked, err := f.TryLockByte(runLock); err != nil || !locked {
-				t.Fatal(locked, err)
-			}
-			go func() {
-				time.Sleep(held)
-				f.Close()
-			}()
-			start := time.Now()
-			_, err = r.Resume(context.Background(), p, "")
-			_, is := errors.AsType[*RunningError](err)
-			if took := time.Since(start); (err == nil) != want || is == want || took > time.Second {
-				t.Errorf("held for %v: %v after %v", held, err, took)
-			}
-			time.Sleep(held)
 		})
 	}
+	all.Wait()
+}
+
+// readOnly is a file system in which nothing can be opened for writing.
+type readOnly struct{ durable.FS }
+
+func (readOnly) Open(name string) (durable.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EACCES}
 }

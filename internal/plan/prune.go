@@ -12,7 +12,7 @@ import (
 
 const (
 	keepOver  = 30 * 24 * time.Hour // how long the journal of a run is kept that is over
-	mostTried = 16 << 20            // bytes of such journals after which a run that begins looks at no further one
+	mostTried = 16 << 20            // bytes of such journals after which a run that begins looks at no further one; a larger one stays
 )
 
 // prune removes the journals of runs that ended long ago: they hold arguments and results, and nothing asks for them any more;
@@ -71,6 +71,9 @@ func (r *Runner) remove(run string, torn []string) (size int64, err error) {
 	}
 	if size, err = f.Size(); err != nil {
 		return size, err
+	}
+	if size > mostTried {
+		return 0, errLine
 	}
 	if err := certainlyOver(io.NewSectionReader(f, 0, size), run); err != nil {
 		return size, err

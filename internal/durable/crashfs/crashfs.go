@@ -388,6 +388,13 @@ func (f *file) TryLockByte(offset int64) (bool, error) {
 	return true, nil
 }
 
+func (f *file) ByteLocked(offset int64) (bool, error) {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	owner := f.node.bytes[offset]
+	return owner != nil && owner != f, nil
+}
+
 func (f *file) UnlockByte(offset int64) error {
 	f.fs.mu.Lock()
 	defer f.fs.mu.Unlock()
