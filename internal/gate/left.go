@@ -186,7 +186,12 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 	switch {
 	case errors.Is(err, ledger.ErrRecordsLost): // which will not change: an operator must look
 		g.log.Error("what a crash left to be verified cannot be found in the ledger", "server", c.upstream(), "attempt", r.attempt, "error", err)
-		return g.stopLane(lane, r.stop(c, "an earlier call was cut off before it was verified, and the ledger has lost records since"))
+		stop := r.stop(c, "an earlier call was cut off before it was verified, and the ledger has lost records since")
+		if !r.keyed { // it may have had its record among those
+			r.rec.Outcome, r.rec.Verdict, r.rec.Reason = ledger.Inconclusive, Stop, stop.Reason
+			stop.Record = keptRecord(&r.rec)
+		}
+		return g.stopLane(lane, stop)
 	case err != nil:
 		return nil, fmt.Errorf("looking for the verdict on attempt %s: %w", r.attempt, err)
 	case verdict == Continue:

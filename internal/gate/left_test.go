@@ -104,6 +104,7 @@ func TestLeftBeyondTheLedger(t *testing.T) {
 		t.Error(err)
 	}
 	s.want("plain", saved, "ok unchecked")
+	s.wantRecords("r1 plain deny not_executed latch", "r1 put allow inconclusive recovered", "missing put allow permitted puts", "r1 plain allow committed")
 }
 
 // FuzzReadLeft reads whatever may stand in a latch: what is read has all that a verification needs.
