@@ -62,6 +62,21 @@ func textMember(b []byte, key, value string) []byte {
 	return append(canon.AppendString(append(canon.AppendString(b, key), ':'), value), ',')
 }
 
+// textsMember is textMember with a list of texts, unless that is empty.
+func textsMember(b []byte, key string, texts []string) []byte {
+	if len(texts) == 0 {
+		return b
+	}
+	b = append(canon.AppendString(b, key), ":["...)
+	for i, text := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = canon.AppendString(b, text)
+	}
+	return append(b, "],"...)
+}
+
 // serverWords is a server's name for people; "" is ourselves.
 func serverWords(name string) string {
 	if name == "" {

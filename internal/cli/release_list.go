@@ -126,14 +126,8 @@ func (call leftIn) appendJSON(b []byte) []byte {
 		b = textMember(b, "reason", unreadableWords)
 	} else {
 		b = textMember(b, "tool", call.Tool)
-		b = append(b, `"rules":[`...)
-		for i, rule := range call.Rules {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = canon.AppendString(b, rule)
-		}
-		b = textMember(append(b, "],"...), "attempt", call.Attempt)
+		b = textsMember(b, "rules", call.Rules)
+		b = textMember(b, "attempt", call.Attempt)
 	}
 	b[len(b)-1] = '}' // over the last comma
 	return b

@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"sallyport/internal/canon"
 	"sallyport/internal/gate"
 	"sallyport/internal/plan"
 	"sallyport/internal/policy"
@@ -164,21 +163,6 @@ func writeForecastJSON(w io.Writer, steps []plan.Forecast) error {
 		}
 	}
 	return nil
-}
-
-// textsMember is textMember with a list of texts, unless that is empty.
-func textsMember(b []byte, key string, texts []string) []byte {
-	if len(texts) == 0 {
-		return b
-	}
-	b = append(canon.AppendString(b, key), ":["...)
-	for i, text := range texts {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = canon.AppendString(b, text)
-	}
-	return append(b, "],"...)
 }
 
 func appendPreview(b []byte, p gate.Preview, unknown bool) []byte {

@@ -323,12 +323,12 @@ func (g *Gate) settleForwarded(claim *mutation.Claim) (said ledger.Outcome, err 
 	if claim.State != mutation.Intended {
 		return "", g.settleRecord(claim)
 	}
+	trace, err := g.ledger.Trace(claim.Attempt, claim.Offset)
+	if err != nil {
+		return "", fmt.Errorf("looking for an attempt in the ledger: %w", err)
+	}
 	for _, said := range []ledger.Outcome{ledger.Inconclusive, ledger.Committed} {
-		held, err := g.ledger.Holds(claim.Attempt, said, claim.Offset)
-		if err != nil {
-			return "", fmt.Errorf("looking for an attempt in the ledger: %w", err)
-		}
-		if held {
+		if trace.Has(said) {
 			return said, nil
 		}
 	}

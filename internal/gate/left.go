@@ -182,7 +182,7 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 		g.log.Error(unreadable, "server", c.upstream(), "error", err)
 		return g.stopLane(lane, interlock.Stop{Scope: c.scope(), Reason: unreadable})
 	}
-	verdict, err := g.ledger.VerdictOn(r.attempt, r.offset)
+	trace, err := g.ledger.Trace(r.attempt, r.offset)
 	switch {
 	case errors.Is(err, ledger.ErrRecordsLost): // which will not change: an operator must look
 		g.log.Error("what a crash left to be verified cannot be found in the ledger", "server", c.upstream(), "attempt", r.attempt, "error", err)
@@ -194,12 +194,12 @@ func (g *Gate) seeTo(ctx context.Context, c *Call, pol *policy.Policy, lane *int
 		return g.stopLane(lane, stop)
 	case err != nil:
 		return nil, fmt.Errorf("looking for the verdict on attempt %s: %w", r.attempt, err)
-	case verdict == Continue:
+	case trace.Verdict == Continue:
 		return nil, lane.Clear()
-	case verdict != "":
+	case trace.Verdict != "":
 		return g.stopLane(lane, r.stop(c, "what an earlier call left was looked at, and is not what the rule expects: the ledger has it under its attempt"))
 	}
-	fate, answer, err := g.fate(r)
+	fate, answer, err := g.fate(r, trace)
 	var f finding
 	switch {
 	case err != nil:
@@ -259,10 +259,11 @@ func (g *Gate) stopLane(lane *interlock.Lane, stop interlock.Stop) (*interlock.S
 // notSent is the fate of a call of which it is certain that it was not sent.
 const notSent ledger.Outcome = ""
 
-// fate finds out how far a call came that was cut off: its outcome as far as it is known, and the answer where there is one.
-func (g *Gate) fate(r *remnant) (ledger.Outcome, Result, error) {
+// fate finds out how far a call came that was cut off: its outcome as far as it is known, and the answer where there is one. trace is
+// what the ledger has of it.
+func (g *Gate) fate(r *remnant, trace ledger.Trace) (ledger.Outcome, Result, error) {
 	if !r.keyed {
-		fate, err := g.fateOfUnkeyed(r)
+		fate, err := g.fateOfUnkeyed(r, trace)
 		return fate, Result{Open: fate == ledger.Forwarded}, err
 	}
 	claim, err := g.claims.Look(r.key)
@@ -285,11 +286,7 @@ func (g *Gate) fate(r *remnant) (ledger.Outcome, Result, error) {
 
 // fateOfUnkeyed is fate of a call of which there is no claim. It is recorded when it is over: one that has no record may have
 // been sent, and gets its record now.
-func (g *Gate) fateOfUnkeyed(r *remnant) (ledger.Outcome, error) {
-	trace, err := g.ledger.Trace(r.attempt, r.offset)
-	if err != nil {
-		return notSent, err
-	}
+func (g *Gate) fateOfUnkeyed(r *remnant, trace ledger.Trace) (ledger.Outcome, error) {
 	for _, outcome := range []ledger.Outcome{ledger.Committed, ledger.Inconclusive, ledger.Forwarded, ledger.Failed} {
 		if trace.Has(outcome) {
 			return outcome, nil

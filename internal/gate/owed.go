@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"sallyport/internal/interlock"
@@ -56,11 +58,7 @@ func (g *Gate) recordOwed(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		attempts := make([]string, 0, len(left))
-		for attempt := range left {
-			attempts = append(attempts, attempt)
-		}
-		traces, err := g.ledger.Traces(from, attempts...)
+		traces, err := g.ledger.Traces(from, slices.Collect(maps.Keys(left))...)
 		for attempt, scope := range left {
 			if err != nil || len(traces[attempt].Outcomes) == 0 { // each scope has its own error then
 				scopes = append(scopes, scope)
@@ -91,8 +89,12 @@ func (g *Gate) payOff(ctx context.Context, scope interlock.Scope) error {
 		return g.payOffStop(lane, *stop)
 	case interlock.Left:
 		r, err := readLeft(left)
-		if err == nil && !r.keyed {
-			_, err = g.fateOfUnkeyed(r)
+		if err != nil || r.keyed {
+			return err
+		}
+		trace, err := g.ledger.Trace(r.attempt, r.offset)
+		if err == nil {
+			_, err = g.fateOfUnkeyed(r, trace)
 		}
 		return err
 	}

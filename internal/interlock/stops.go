@@ -280,26 +280,6 @@ func readNow(f durable.File, sum slotSum) (frame, error) {
 	return now.now()
 }
 
-// each looks at all slots. The error is that of listing them.
-func (s *Stops) each(see func(name string, standing Standing, found frame, err error)) error {
-	if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	names, err := s.fsys.Names(s.dir)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if sum, ok := sumNamed(name); ok {
-			standing, found, err := s.look(s.placeOf(sum))
-			see(name, standing, found, err)
-		}
-	}
-	return nil
-}
-
 // List returns the stops that hold, the oldest first, and with them, as stops with a Slot, the latches that cannot be read.
 func (s *Stops) List() ([]Stop, error) { return s.Survey(func(Scope, []byte) {}) }
 
@@ -307,8 +287,22 @@ func (s *Stops) List() ([]Stop, error) { return s.Survey(func(Scope, []byte) {})
 // 1 MiB, which has the arguments of a call in it. Each slot is looked at once for both, so that a scope which goes from the one to
 // the other meanwhile is not missed. It takes no lane and writes nothing.
 func (s *Stops) Survey(left func(scope Scope, left []byte)) ([]Stop, error) {
+	if err := s.fsys.IsOwnDir(s.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("listing stops: %w", err)
+	}
+	names, err := s.fsys.Names(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing stops: %w", err)
+	}
 	var stops []Stop
-	err := s.each(func(name string, standing Standing, found frame, err error) {
+	for _, name := range names {
+		sum, ok := sumNamed(name)
+		if !ok {
+			continue
+		}
+		standing, found, err := s.look(s.placeOf(sum))
 		switch {
 		case err != nil:
 			stops = append(stops, Stop{Scope: found.scope, Slot: name, Reason: fmt.Sprintf("the latch %s cannot be read: %v", name, err)})
@@ -317,9 +311,6 @@ func (s *Stops) Survey(left func(scope Scope, left []byte)) ([]Stop, error) {
 		case standing == Left:
 			left(found.scope, found.left)
 		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing stops: %w", err)
 	}
 	slices.SortStableFunc(stops, func(a, b Stop) int { return cmp.Compare(a.Time, b.Time) })
 	return stops, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sallyport/internal/canon"
 	"sallyport/internal/durable"
 )
 
@@ -178,7 +179,8 @@ func findRun(fsys durable.FS, dir, run string) (found, error) {
 		return found{}, err
 	}
 	if f, err := readFact(&Plan{}, end.Line); err == nil && f.what == ended {
-		return found{header: header{run: run}, over: true, last: f, ended: timeOf(end.Line)}, nil
+		v, err := canon.Parse(end.Line)
+		return found{header: header{run: run}, over: true, last: f, ended: timeIn(v)}, err
 	}
 	h, err := findHeader(fsys, dir, run)
 	return found{header: h}, err

@@ -82,16 +82,12 @@ func readHeader(line []byte) (h header, err error) {
 	}
 	return header{
 		run: textOf(v, "run"), plan: textOf(v, "plan"), name: textOf(v, "name"),
-		principal: textOf(v, "principal"), tenant: textOf(v, "tenant"), text: v.Get("text").Bytes(), begun: timeOf(line),
+		principal: textOf(v, "principal"), tenant: textOf(v, "tenant"), text: v.Get("text").Bytes(), begun: timeIn(v),
 	}, nil
 }
 
-// timeOf is when a line was written, the zero time where it does not say.
-func timeOf(line []byte) time.Time {
-	v, err := canon.Parse(line)
-	if err != nil {
-		return time.Time{}
-	}
+// timeIn is when a line was written, the zero time where it does not say.
+func timeIn(v canon.Value) time.Time {
 	ts, ok := v.Get("ts").Int()
 	if !ok {
 		return time.Time{}
