@@ -2,7 +2,6 @@ package cli
 
 import (
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -160,15 +159,7 @@ func TestApprovalsShowAttacksCalmly(t *testing.T) {
 // servers, and the answer goes to where the call waits.
 func TestApprovalsAreFoundBehindAFolder(t *testing.T) {
 	p := newPerson(t)
-	near, far := filepath.Join(p.dir, ".ledger"), filepath.Join(p.home, ".local", "state", "sallyport")
-	for _, dir := range []string{near, far} {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := openBank(t, dir).pay("r1"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	near, far := p.bothLedgers()
 	if out, ok := p.run("approvals", "list"); !ok || out != "no call waits for a person in .ledger, nor in "+far+"\n" {
 		t.Errorf("with nothing to ask: ok %t\n%s", ok, out)
 	}

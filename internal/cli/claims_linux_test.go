@@ -50,6 +50,21 @@ func openBank(t *testing.T, dir string) *bank {
 	return b
 }
 
+// bothLedgers makes a ledger in the working folder and one where hooks and wrapped servers keep theirs.
+func (p *person) bothLedgers() (near, far string) {
+	p.t.Helper()
+	near, far = filepath.Join(p.dir, ".ledger"), filepath.Join(p.home, ".local", "state", "sallyport")
+	for _, dir := range []string{near, far} {
+		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+			p.t.Fatal(err)
+		}
+		if _, err := openBank(p.t, dir).pay("r1"); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return near, far
+}
+
 func (b *bank) pay(id string) (string, error) {
 	b.t.Helper()
 	args, err := canon.Parse(append(canon.AppendString([]byte(`{"request_id":`), id), '}'))

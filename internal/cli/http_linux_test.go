@@ -1,39 +1,20 @@
 package cli
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"sallyport/internal/durable"
-	"sallyport/internal/gate"
 	"sallyport/internal/ledger"
-	"sallyport/internal/mutation"
-	"sallyport/internal/policy"
 	"sallyport/internal/streamable"
 )
 
 // TestFloodOfRefusals records ten a second of each kind, so that one kind hides no other.
 func TestFloodOfRefusals(t *testing.T) {
 	dir := t.TempDir()
-	p, err := policy.Parse("policy.json", []byte(fullPolicy))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := ledger.Open(durable.OS, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	claims, err := mutation.Open(durable.OS, dir, func() (bool, error) { return false, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer claims.Close()
-	r := refusals{door: gate.New(p, l, claims, slog.New(slog.DiscardHandler))}
+	r := refusals{door: openBank(t, dir).door}
 	now := time.Unix(1_800_000_000, 0)
 	for i := range 3 * maxRefusals {
 		if err := r.note(now, streamable.ByOrigin); err != nil {

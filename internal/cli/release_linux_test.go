@@ -233,15 +233,7 @@ func TestReleaseWhereOnlyHooksAre(t *testing.T) {
 // one of hooks and wrapped servers.
 func TestReleaseFindsStopsBehindAFolder(t *testing.T) {
 	p := newPerson(t)
-	near, far := filepath.Join(p.dir, ".ledger"), filepath.Join(p.home, ".local", "state", "sallyport")
-	for _, dir := range []string{near, far} {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := openBank(t, dir).pay("r1"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	near, far := p.bothLedgers()
 	if out, ok := p.run("release", "--reason", "x"); ok || out != "nothing is stopped in .ledger, nor in "+far+"\n" {
 		t.Errorf("with nothing stopped: ok %t\n%s", ok, out)
 	}

@@ -207,15 +207,7 @@ func TestReleaseListKeepsWhatIsLeftPrivate(t *testing.T) {
 // TestReleaseListOfBothFolders says where each thing is, and of a folder that it cannot look into, what to do.
 func TestReleaseListOfBothFolders(t *testing.T) {
 	p := newPerson(t)
-	near, far := filepath.Join(p.dir, ".ledger"), filepath.Join(p.home, ".local", "state", "sallyport")
-	for _, dir := range []string{near, far} {
-		if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := openBank(t, dir).pay("r1"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	_, far := p.bothLedgers()
 	p.begun(far, interlock.Scope{Principal: "ann", Server: "shop"}, leftBy("order", "aaaaaaaaaaaaaaaa", "orders"))()
 	want := "nothing is stopped in .ledger, nor in " + far + "\n\n" + leftToVerify + "ledger      " + far + "\nprincipal   ann\nserver      shop\n" +
 		"tool        order\nrule        orders\nattempt     aaaaaaaaaaaaaaaa\n\n"

@@ -64,22 +64,14 @@ func (s *shop) failing(part string) (mend func()) {
 func TestStopKeepsWhatTheLedgerCannotTake(t *testing.T) {
 	for _, tool := range []string{"save", "put", "ownput"} {
 		for _, restart := range []bool{false, true} {
-			s := newShop(t)
-			s.want("plain", `{"request_id":"r0","text":"tea"}`, "ok unchecked")
-			s.act = func(_ context.Context, s *shop, tool string, args canon.Value) (Result, error) {
-				s.save(text(args, "request_id"), "coffee")
-				s.failing(ledger.FileName)
-				return s.answerOf(tool, args), nil
-			}
+			s, got := owing(t, tool)
 			want := "do not send it again; it is recorded when this is mended"
 			if tool == "save" {
 				want = "it was done but could not be recorded"
 			}
-			if got := s.says(tool, saved, rest{}); !strings.Contains(got, want) {
+			if !strings.Contains(got, want) {
 				t.Errorf("%s: %s, want %q in it", tool, got, want)
 			}
-			s.disk.FailOn(nil)
-			s.act = nil
 			if stop := s.stop(); stop == nil || stop.Record == "" {
 				t.Fatalf("%s: the stop is %+v", tool, stop)
 			}
@@ -126,27 +118,27 @@ func TestStopKeepsWhatTheLedgerCannotTake(t *testing.T) {
 	}
 }
 
-// owing is a shop whose liar's call could not be recorded.
-func owing(t *testing.T, tool string) *shop {
+// owing is a shop whose liar's call could not be recorded, and what its caller heard.
+func owing(t *testing.T, tool string) (s *shop, heard string) {
 	t.Helper()
-	s := newShop(t)
+	s = newShop(t)
 	s.want("plain", `{"request_id":"r0","text":"tea"}`, "ok unchecked")
 	s.act = func(_ context.Context, s *shop, tool string, args canon.Value) (Result, error) {
 		s.save(text(args, "request_id"), "coffee")
 		s.failing(ledger.FileName)
 		return s.answerOf(tool, args), nil
 	}
-	s.says(tool, saved, rest{})
+	heard = s.says(tool, saved, rest{})
 	s.disk.FailOn(nil)
 	s.act = nil
-	return s
+	return s, heard
 }
 
 // TestEveryCrashOfPayingOff takes the power away, or kills the process, at each change that a start or a release makes where a stop
 // keeps a record: the record is in the ledger once, before the stop is gone, and the stop stays what it was.
 func TestEveryCrashOfPayingOff(t *testing.T) {
 	for _, release := range []bool{false, true} {
-		s := owing(t, "put")
+		s, _ := owing(t, "put")
 		was := *s.stop()
 		at := s.disk.Changes()
 		if release {
@@ -192,23 +184,15 @@ func TestFaultsOfPayingOff(t *testing.T) {
 	for _, release := range []bool{false, true} {
 		for _, allAfter := range []bool{false, true} {
 			for fail, fired := 0, true; fired; fail++ {
-				s := owing(t, "put")
+				s, _ := owing(t, "put")
 				stop := *s.stop()
-				start := s.disk.Changes()
-				fired = false
-				s.disk.FailOn(func(_ crashfs.Op, _ string, changes int) error {
-					if changes-start == fail && !fired || fired && allAfter {
-						fired = true
-						return errors.New("the disk")
-					}
-					return nil
-				})
+				mended := s.failAt(fail, allAfter)
 				try := func() error { return s.Recover(context.Background(), nil) }
 				if release {
 					try = func() error { return s.Release(context.Background(), stop, "looked") }
 				}
 				err := try()
-				s.disk.FailOn(nil)
+				fired = mended() != ""
 				when := fmt.Sprintf("release %v, fault %d, all after it %v: %v", release, fail, allAfter, err)
 				s.open() // a sync that failed wants a new process
 				now := s.stop()
@@ -233,7 +217,7 @@ func TestFaultsOfPayingOff(t *testing.T) {
 
 // TestWhatIsOwedOfOneScopeKeepsNoOther: what was left in one scope is beyond a ledger that lost records; the stop of another pays.
 func TestWhatIsOwedOfOneScopeKeepsNoOther(t *testing.T) {
-	s := owing(t, "put")
+	s, _ := owing(t, "put")
 	c := s.call("put", `{"request_id":"r9","text":"tea"}`, rest{principal: "other"})
 	w, _, _ := s.weigh(s.Policy(), &c)
 	w.rec.Attempt = "0123456789abcdef"
@@ -299,7 +283,7 @@ func TestServersOwnWordThatCannotBeRecorded(t *testing.T) {
 
 // TestReleasesAtOnce: of many who release one stop one does, and one record says so.
 func TestReleasesAtOnce(t *testing.T) {
-	s := owing(t, "put")
+	s, _ := owing(t, "put")
 	stop := *s.stop()
 	var all sync.WaitGroup
 	var released atomic.Int32
@@ -350,24 +334,13 @@ func TestWhatIsSentIsOnRecordWhateverFails(t *testing.T) {
 			for _, allAfter := range []bool{false, true} {
 				for fail, fired := 0, true; fired; fail++ {
 					s := newShop(t)
-					start := s.disk.Changes()
-					fired = false
-					what := ""
-					s.disk.FailOn(func(op crashfs.Op, name string, changes int) error {
-						if changes-start == fail && !fired || fired && allAfter {
-							if !fired {
-								what = fmt.Sprint(op, " ", name)
-							}
-							fired = true
-							return errors.New("the disk")
-						}
-						return nil
-					})
+					mended := s.failAt(fail, allAfter)
 					if !honest {
 						s.act = liars["does something else"]
 					}
 					got := s.says(tool, saved, rest{})
-					s.disk.FailOn(nil)
+					what := mended()
+					fired = what != ""
 					s.act = nil
 					s.open()
 					s.recover()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sallyport/internal/canon"
+	"sallyport/internal/durable/crashfs"
 	"sallyport/internal/interlock"
 	"sallyport/internal/ledger"
 )
@@ -309,6 +310,26 @@ func (s *shop) stop() *interlock.Stop {
 		return nil
 	}
 	return &stops[0]
+}
+
+// failAt fails the change to the disk with that number, from now on, and with allAfter all that follow. Whether it came is told by
+// what is returned, with which the disk is well again.
+func (s *shop) failAt(n int, allAfter bool) (mended func() (what string)) {
+	start, what := s.disk.Changes(), ""
+	s.disk.FailOn(func(op crashfs.Op, name string, changes int) error {
+		if changes-start == n && what == "" {
+			what = fmt.Sprint(op, " ", name)
+			return errors.New("the disk")
+		}
+		if what != "" && allAfter {
+			return errors.New("the disk")
+		}
+		return nil
+	})
+	return func() string {
+		s.disk.FailOn(nil)
+		return what
+	}
 }
 
 func (s *shop) copyWorld(from *shop) {

@@ -225,20 +225,12 @@ func TestFaultsOfAVerifiedCall(t *testing.T) {
 		for _, honest := range []bool{true, false} {
 			for fail, fired := 0, true; fired; fail++ {
 				s := newShop(t)
-				start := s.disk.Changes()
-				fired = false
-				s.disk.FailOn(func(_ crashfs.Op, _ string, changes int) error {
-					if changes-start == fail && !fired {
-						fired = true
-						return errors.New("the disk")
-					}
-					return nil
-				})
+				mended := s.failAt(fail, false)
 				if !honest {
 					s.act = liars["does something else"]
 				}
 				got := s.says(tool, saved, rest{})
-				s.disk.FailOn(nil)
+				fired = mended() != ""
 				if !honest && got == "ok held" {
 					t.Errorf("%s, fault at change %d: a lie passed", tool, fail)
 				}
